@@ -1,0 +1,30 @@
+//! The thinking of Crow: what a turn does next, what a transcript may hold, where an edit lands,
+//! what a broken argument means, what a mode allows.
+//!
+//! Invariant: nothing here reads a clock, a file, a socket, a database or the environment, and nothing
+//! here knows a wire format. Everything is a value in and a value out.
+
+mod ids;
+mod message;
+mod permission;
+mod reply;
+mod schedule;
+mod transcript;
+mod turn;
+mod update;
+
+pub mod edit;
+pub mod repair;
+pub mod slash;
+
+pub use ids::{CallId, MessageId, SessionId};
+pub use message::{
+    Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
+    PlanStatus, Prompt, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
+};
+pub use permission::{Grant, Grants, Mode, Verdict, judge};
+pub use reply::{Delta, ModelEvent, ReplyBuilder};
+pub use schedule::waits_for;
+pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};
+pub use turn::{Limits, Next, Turn, TurnEnd};
+pub use update::{CommandInfo, Options, Update};

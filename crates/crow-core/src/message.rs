@@ -1,0 +1,408 @@
+//! What a conversation is made of: prompts, replies, calls and their outcomes.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::{CallId, MessageId};
+
+/// A piece of a prompt or of a result, as the model gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// An image; `data` is base64.
+    Image {
+        /// Media type, such as `image/png`.
+        mime: String,
+        /// The bytes in base64.
+        data: String,
+    },
+    /// Something the person pointed at.
+    Link {
+        /// Where it is, a `file://` address with an optional `#L10:20` most of the time.
+        uri: String,
+        /// What the client calls it.
+        name: String,
+    },
+    /// Something the person pointed at, with its text.
+    Resource {
+        /// Where it came from.
+        uri: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// What the person said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its name in the session.
+    pub id: MessageId,
+    /// Its pieces, in the order given.
+    pub parts: Vec<Part>,
+}
+
+impl Prompt {
+    /// Joins the text pieces, for titles and search.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) | Part::Resource { text, .. } => Some(text.as_str()),
+            Part::Image { .. } | Part::Link { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What the model said in one reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Its name in the session.
+    pub id: MessageId,
+    /// Its reasoning, as far as the provider shows it.
+    pub thought: String,
+    /// Its words to the person.
+    pub text: String,
+    /// The tools it wants run, in its order.
+    pub calls: Vec<Call>,
+    /// How it came to an end.
+    pub ended: Ended,
+    /// What it cost, when the provider said so.
+    pub usage: Option<Usage>,
+}
+
+impl Reply {
+    /// Tells whether nothing at all arrived.
+    pub fn is_empty(&self) -> bool {
+        self.thought.is_empty() && self.text.is_empty() && self.calls.is_empty()
+    }
+}
+
+/// How a reply came to an end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// The model finished.
+    Normally,
+    /// The output limit cut it; its last call may be half a call.
+    OutputLimit,
+    /// The provider's filter withheld the rest.
+    Refused,
+    /// The person stopped it; what arrived until then stands.
+    Cancelled,
+    /// The model could not be asked, or its answer broke off.
+    Failed(Failure),
+}
+
+/// Tokens as the provider counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+}
+
+impl Usage {
+    /// Counts the tokens now in context.
+    pub fn total(self) -> u64 {
+        self.input + self.output
+    }
+}
+
+/// Why something failed, for a person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct Failure {
+    /// What kind of thing went wrong, for whoever branches.
+    pub kind: FailureKind,
+    /// What happened, why, and what to do next.
+    pub sentence: String,
+}
+
+impl Failure {
+    /// Makes a failure of a kind with its sentence.
+    pub fn new(kind: FailureKind, sentence: impl Into<String>) -> Self {
+        Self { kind, sentence: sentence.into() }
+    }
+}
+
+/// The kinds of failure that clients and scripts tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// No such session.
+    SessionNotFound,
+    /// A value outside what is allowed.
+    InvalidValue,
+    /// Nothing works without signing in.
+    AuthRequired,
+    /// The provider refused the key.
+    ProviderAuth,
+    /// The provider limits the rate.
+    ProviderRate,
+    /// The provider is overloaded.
+    ProviderOverloaded,
+    /// The provider refused the request.
+    ProviderRejected,
+    /// The provider has no such model.
+    ModelNotFound,
+    /// The conversation is longer than the model's window.
+    ContextOverflow,
+    /// The provider could not be reached, or the connection broke.
+    Connection,
+    /// The provider answered with something that is not the protocol.
+    Protocol,
+    /// The database failed.
+    Store,
+    /// The configuration is missing or wrong.
+    Config,
+    /// A mistake of ours.
+    Internal,
+}
+
+impl FailureKind {
+    const ALL: [Self; 14] = [
+        Self::SessionNotFound,
+        Self::InvalidValue,
+        Self::AuthRequired,
+        Self::ProviderAuth,
+        Self::ProviderRate,
+        Self::ProviderOverloaded,
+        Self::ProviderRejected,
+        Self::ModelNotFound,
+        Self::ContextOverflow,
+        Self::Connection,
+        Self::Protocol,
+        Self::Store,
+        Self::Config,
+        Self::Internal,
+    ];
+
+    /// Reads what [`FailureKind::as_str`] spelled.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Spells the kind as `data.kind` of an error does.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionNotFound => "session_not_found",
+            Self::InvalidValue => "invalid_value",
+            Self::AuthRequired => "auth_required",
+            Self::ProviderAuth => "provider_auth",
+            Self::ProviderRate => "provider_rate",
+            Self::ProviderOverloaded => "provider_overloaded",
+            Self::ProviderRejected => "provider_rejected",
+            Self::ModelNotFound => "model_not_found",
+            Self::ContextOverflow => "context_overflow",
+            Self::Connection => "connection",
+            Self::Protocol => "protocol",
+            Self::Store => "store",
+            Self::Config => "config",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One tool the model wants run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Our name for it.
+    pub id: CallId,
+    /// The provider's name for it, given back with the result; providers reuse these.
+    pub provider_id: String,
+    /// Which tool.
+    pub name: String,
+    /// With what.
+    pub arguments: Arguments,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON schema of its arguments, an object.
+    pub parameters: Value,
+}
+
+/// A call's arguments after reading them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// Valid as sent.
+    Valid(Map<String, Value>),
+    /// Valid after a repair of syntax.
+    Repaired {
+        /// What it came to.
+        value: Map<String, Value>,
+        /// A string's end was missing: the text in it may be half of what was meant.
+        string_closed: bool,
+    },
+    /// Beyond repair; history holds `{}` and the result says why.
+    Unreadable {
+        /// The parse error with its position.
+        why: String,
+    },
+}
+
+impl Arguments {
+    /// Shows the object that history holds.
+    pub fn object(&self) -> Map<String, Value> {
+        match self {
+            Self::Valid(value) | Self::Repaired { value, .. } => value.clone(),
+            Self::Unreadable { .. } => Map::new(),
+        }
+    }
+}
+
+/// What a tool does, for the client's icon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    /// Reads.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Searches.
+    Search,
+    /// Runs a program.
+    Execute,
+    /// Thinks or plans.
+    Think,
+    /// Fetches from outside.
+    Fetch,
+    /// Anything else.
+    Other,
+}
+
+/// A place a call is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Absolute path.
+    pub path: String,
+    /// Line, from 1.
+    pub line: Option<u32>,
+}
+
+/// What is known of a call before it runs: what the client shows and what permission is judged by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facets {
+    /// One line for the person.
+    pub title: String,
+    /// For the icon.
+    pub kind: ToolKind,
+    /// The files it is about.
+    pub locations: Vec<Location>,
+    /// What it would touch.
+    pub touch: Touch,
+}
+
+/// What a call would touch if it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touch {
+    /// Nothing outside the agent.
+    Nothing,
+    /// Reads these absolute paths, resolved through links.
+    Reads(Vec<String>),
+    /// Changes these absolute paths, resolved through links.
+    Writes(Vec<String>),
+    /// Runs a shell command.
+    Runs(String),
+}
+
+/// What came of a call, for its two audiences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it went.
+    pub status: Status,
+    /// What the model reads.
+    pub for_model: Vec<Part>,
+    /// What the client shows.
+    pub for_client: Vec<Content>,
+    /// The new plan, when the call made one.
+    pub plan: Option<Vec<PlanEntry>>,
+}
+
+impl Outcome {
+    /// A success whose text serves both audiences.
+    pub fn done(text: impl Into<String>) -> Self {
+        Self::of(Status::Done, text)
+    }
+
+    /// A failure whose text serves both audiences.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self::of(Status::Failed, text)
+    }
+
+    fn of(status: Status, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            status,
+            for_model: vec![Part::Text(text.clone())],
+            for_client: vec![Content::Text(text)],
+            plan: None,
+        }
+    }
+}
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Announced, perhaps waiting for permission.
+    Pending,
+    /// At work.
+    Running,
+    /// Ended well.
+    Done,
+    /// Ended badly, or was stopped.
+    Failed,
+}
+
+/// A piece of what the client shows of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// An image; `data` is base64.
+    Image {
+        /// Media type.
+        mime: String,
+        /// The bytes in base64.
+        data: String,
+    },
+    /// A change of a file, with its real old and new text.
+    Diff {
+        /// Absolute path.
+        path: String,
+        /// The text before; `None` for a new file.
+        old: Option<String>,
+        /// The text after.
+        new: String,
+    },
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// How far a step of the plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+}

@@ -1,0 +1,196 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::ToolKind;
+
+/// Judges a touch in every mode, one line each.
+#[track_caller]
+fn check(touch: &Touch, grants: &Grants, expected: &Expect) {
+    let roots = ["/w/a".to_owned(), "/w/b".to_owned()];
+    let facets =
+        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
+    let lines = Mode::ALL.map(|mode| {
+        let verdict = match judge(mode, grants, &roots, &facets) {
+            Verdict::Allow => "allow".to_owned(),
+            Verdict::Ask { always: None } => "ask each time".to_owned(),
+            Verdict::Ask { always: Some(Grant::Edits) } => "ask, always edits".to_owned(),
+            Verdict::Ask { always: Some(Grant::Command(command)) } => format!("ask, always `{command}`"),
+            Verdict::Deny(why) => format!("deny: {why}"),
+        };
+        format!("{}: {verdict}\n", mode.as_str())
+    });
+    expected.assert_eq(&lines.concat());
+}
+
+fn paths(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|&path| path.to_owned()).collect()
+}
+
+fn runs(command: &str) -> Touch {
+    Touch::Runs(command.to_owned())
+}
+
+#[test]
+fn nothing_and_reads() {
+    let none = Grants::default();
+    check(
+        &Touch::Nothing,
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check(
+        &Touch::Reads(paths(&["/w/a/x", "/w/b"])),
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check(
+        &Touch::Reads(paths(&["/w/a/x", "/w/ab/x"])),
+        &none,
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: ask each time
+        auto: allow
+    "#]],
+    );
+}
+
+#[test]
+fn writes() {
+    let none = Grants::default();
+    let mut granted = Grants::default();
+    granted.allow(Grant::Edits);
+    let inside = Touch::Writes(paths(&["/w/a/x"]));
+    let outside = Touch::Writes(paths(&["/w/a/x", "/etc/hosts"]));
+    check(
+        &inside,
+        &none,
+        &expect![[r#"
+        ask: ask, always edits
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check(
+        &inside,
+        &granted,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check(
+        &outside,
+        &granted,
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_protected_always_asks() {
+    let mut granted = Grants::default();
+    granted.allow(Grant::Edits);
+    check(
+        &Touch::Writes(paths(&["/w/a/.git/hooks/pre-commit"])),
+        &granted,
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: ask each time
+    "#]],
+    );
+    check(
+        &Touch::Writes(paths(&["/w/a/.GIT/config"])),
+        &granted,
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: ask each time
+    "#]],
+    );
+    check(
+        &Touch::Writes(paths(&["/w/a/.gitignore"])),
+        &granted,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+}
+
+#[test]
+fn commands() {
+    let mut grants = Grants::default();
+    check(
+        &runs("ls"),
+        &grants,
+        &expect![[r#"
+        ask: ask, always `ls`
+        accept-edits: ask, always `ls`
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    grants.allow(Grant::Command("ls".to_owned()));
+    check(
+        &runs("ls"),
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check(
+        &runs("ls; rm x"),
+        &grants,
+        &expect![[r#"
+        ask: ask, always `ls; rm x`
+        accept-edits: ask, always `ls; rm x`
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    grants.refuse(Grant::Command("ls".to_owned()));
+    check(
+        &runs("ls"),
+        &grants,
+        &expect![[r#"
+        ask: deny: the person said to always refuse this
+        accept-edits: deny: the person said to always refuse this
+        plan: deny: the person said to always refuse this
+        auto: deny: the person said to always refuse this
+    "#]],
+    );
+}
+
+#[test]
+fn modes_are_read_as_they_are_spelled() {
+    for mode in Mode::ALL {
+        assert_eq!(Mode::parse(mode.as_str()), Some(mode));
+    }
+    assert_eq!(Mode::parse("yolo"), None);
+}

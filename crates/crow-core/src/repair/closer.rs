@@ -1,0 +1,259 @@
+//! Reads JSON that may stop anywhere, and completes it without guessing: what is not certain is left out.
+//! Must never know of any malformation but two that models make in strings all the time: raw control
+//! characters, and backslashes that escape nothing.
+
+use serde_json::{Map, Number, Value};
+
+/// As deep as `serde_json` reads; deeper text is no argument of any tool, and recursion has to end.
+const DEPTH_MAX: usize = 128;
+
+/// The first value of a text.
+pub(super) struct First<'a> {
+    /// What it came to.
+    pub(super) value: Value,
+    /// The text ended inside a string value.
+    pub(super) string_cut: bool,
+    /// What follows the value.
+    pub(super) rest: &'a str,
+}
+
+/// What a backslash in a string stands for.
+pub(super) enum Escape {
+    /// This character, spelled in that many bytes.
+    Char(char, usize),
+    /// Nothing: it is a backslash of the text.
+    Literal,
+    /// The text ends before that can be told.
+    Cut,
+}
+
+/// Reads the first value of a text, completing it when the text ends too early.
+pub(super) fn read_first(text: &str) -> Option<First<'_>> {
+    let mut reader = Reader { rest: text, string_cut: false, depth: 0 };
+    let value = reader.value().ok()??;
+    Some(First { value, string_cut: reader.string_cut, rest: reader.rest })
+}
+
+/// Tells what the backslash that begins `text` stands for.
+pub(super) fn escape(text: &str) -> Escape {
+    let Some(kind) = text[1..].chars().next() else { return Escape::Cut };
+    let char = match kind {
+        '"' | '\\' | '/' => kind,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return unicode_escape(text),
+        _ => return Escape::Literal,
+    };
+    Escape::Char(char, 2)
+}
+
+/// Bytes of one `\uXXXX`.
+const UNIT_LEN: usize = 6;
+
+fn unicode_escape(text: &str) -> Escape {
+    let high = match unit(text) {
+        Ok(Some(unit)) => unit,
+        Ok(None) => return Escape::Literal,
+        Err(EndOfText) => return Escape::Cut,
+    };
+    if let Some(char) = char::from_u32(u32::from(high)) {
+        return Escape::Char(char, UNIT_LEN);
+    }
+    match unit(&text[UNIT_LEN..]) {
+        Ok(Some(low)) => match char::decode_utf16([high, low]).next() {
+            Some(Ok(char)) => Escape::Char(char, 2 * UNIT_LEN),
+            Some(Err(_)) | None => Escape::Literal,
+        },
+        Ok(None) => Escape::Literal,
+        Err(EndOfText) => Escape::Cut,
+    }
+}
+
+/// The text may go on in a way that changes what it means.
+struct EndOfText;
+
+/// Reads a `\uXXXX`; `None` when the text begins with something else.
+fn unit(text: &str) -> Result<Option<u16>, EndOfText> {
+    let mut bytes = text.bytes();
+    for expected in [b'\\', b'u'] {
+        if bytes.next().ok_or(EndOfText)? != expected {
+            return Ok(None);
+        }
+    }
+    let mut unit = 0;
+    for _ in 0..4 {
+        match char::from(bytes.next().ok_or(EndOfText)?).to_digit(16) {
+            Some(digit) => unit = unit * 16 + digit,
+            None => return Ok(None),
+        }
+    }
+    Ok(u16::try_from(unit).ok())
+}
+
+/// The text is not the beginning of a JSON text.
+struct Malformed;
+
+struct Reader<'a> {
+    rest: &'a str,
+    string_cut: bool,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    /// Reads a value; `None` when the text ends before it is certain.
+    fn value(&mut self) -> Result<Option<Value>, Malformed> {
+        match self.peek() {
+            None => Ok(None),
+            Some('{') => self.nested(Self::object).map(Some),
+            Some('[') => self.nested(Self::array).map(Some),
+            Some('"') => {
+                let (text, is_whole) = self.string();
+                self.string_cut |= !is_whole;
+                Ok(Some(Value::String(text)))
+            }
+            Some('-' | '0'..='9') => self.number(),
+            Some(_) => self.literal().map(Some),
+        }
+    }
+
+    /// Skips whitespace and shows what comes next.
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start_matches([' ', '\n', '\r', '\t']);
+        self.rest.chars().next()
+    }
+
+    /// Skips a character that [`Reader::peek`] showed to be ASCII.
+    fn skip(&mut self) {
+        self.rest = &self.rest[1..];
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Malformed>) -> Result<Value, Malformed> {
+        if self.depth == DEPTH_MAX {
+            return Err(Malformed);
+        }
+        self.depth += 1;
+        self.skip();
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn object(&mut self) -> Result<Value, Malformed> {
+        let mut map = Map::new();
+        loop {
+            match self.peek() {
+                None => break,
+                Some('}') => {
+                    self.skip();
+                    break;
+                }
+                Some('"') => {}
+                Some(_) => return Err(Malformed),
+            }
+            let (key, is_whole) = self.string();
+            match self.peek() {
+                None => break,
+                Some(':') if is_whole => self.skip(),
+                Some(_) => return Err(Malformed),
+            }
+            let Some(value) = self.value()? else { break };
+            map.insert(key, value);
+            self.after_item('}')?;
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn array(&mut self) -> Result<Value, Malformed> {
+        let mut items = Vec::new();
+        loop {
+            match self.peek() {
+                None => break,
+                Some(']') => {
+                    self.skip();
+                    break;
+                }
+                Some(_) => {}
+            }
+            let Some(value) = self.value()? else { break };
+            items.push(value);
+            self.after_item(']')?;
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn after_item(&mut self, end: char) -> Result<(), Malformed> {
+        match self.peek() {
+            Some(',') => self.skip(),
+            Some(next) if next != end => return Err(Malformed),
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Reads a string; tells whether its end was there.
+    fn string(&mut self) -> (String, bool) {
+        self.skip();
+        let mut out = String::new();
+        loop {
+            let Some(at) = self.rest.find(['"', '\\']) else {
+                out.push_str(self.rest);
+                self.rest = "";
+                return (out, false);
+            };
+            out.push_str(&self.rest[..at]);
+            self.rest = &self.rest[at..];
+            if self.rest.starts_with('"') {
+                self.skip();
+                return (out, true);
+            }
+            match escape(self.rest) {
+                Escape::Char(char, n_bytes) => {
+                    out.push(char);
+                    self.rest = &self.rest[n_bytes..];
+                }
+                Escape::Literal => {
+                    out.push('\\');
+                    self.skip();
+                }
+                Escape::Cut => {
+                    self.rest = "";
+                    return (out, false);
+                }
+            }
+        }
+    }
+
+    /// A number at the very end may lack digits, and `1` for `120` would be a lie: it is left out.
+    fn number(&mut self) -> Result<Option<Value>, Malformed> {
+        let is_other = |char: char| !matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
+        let Some(end) = self.rest.find(is_other) else {
+            self.rest = "";
+            return Ok(None);
+        };
+        let (number, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        serde_json::from_str::<Number>(number)
+            .map(|number| Some(Value::Number(number)))
+            .map_err(|_| Malformed)
+    }
+
+    /// A cut literal can be completed in one way only.
+    fn literal(&mut self) -> Result<Value, Malformed> {
+        for (word, value) in
+            [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)]
+        {
+            if let Some(rest) = self.rest.strip_prefix(word) {
+                self.rest = rest;
+                return Ok(value);
+            }
+            if word.starts_with(self.rest) {
+                self.rest = "";
+                return Ok(value);
+            }
+        }
+        Err(Malformed)
+    }
+}

@@ -1,0 +1,140 @@
+//! Folds what a provider streams into updates now and one reply at the end.
+
+use crate::{Arguments, Call, CallId, Ended, MessageId, Reply, Usage, repair};
+
+/// One event of a model's stream, whatever dialect it came in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ModelEvent<'a> {
+    /// More reasoning.
+    Thought(&'a str),
+    /// More text.
+    Text(&'a str),
+    /// A piece of a call. Pieces of one call share `slot`.
+    Call {
+        /// Which call of the reply, as the provider numbers them.
+        slot: usize,
+        /// Its id, in the first piece.
+        id: Option<&'a str>,
+        /// Its name, in the first piece.
+        name: Option<&'a str>,
+        /// More of its arguments.
+        arguments: &'a str,
+    },
+    /// What it cost.
+    Usage(Usage),
+}
+
+/// What a person sees of an event at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// Reasoning.
+    Thought(&'a str),
+    /// Words.
+    Text(&'a str),
+}
+
+/// A reply while it arrives.
+#[derive(Debug)]
+pub struct ReplyBuilder {
+    seq: u64,
+    thought: String,
+    text: String,
+    calls: Vec<CallPieces>,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug)]
+struct CallPieces {
+    slot: usize,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl ReplyBuilder {
+    /// Starts the reply that takes place `seq` of its session.
+    pub fn new(seq: u64) -> Self {
+        Self { seq, thought: String::new(), text: String::new(), calls: Vec::new(), usage: None }
+    }
+
+    /// The id the reply will have.
+    pub fn id(&self) -> MessageId {
+        MessageId::at(self.seq)
+    }
+
+    /// Tells whether anything arrived that a person saw or that would be run.
+    pub fn is_empty(&self) -> bool {
+        self.thought.is_empty() && self.text.is_empty() && self.calls.is_empty()
+    }
+
+    /// Takes an event in; gives back what to show of it.
+    pub fn on_event<'a>(&mut self, event: ModelEvent<'a>) -> Option<Delta<'a>> {
+        match event {
+            ModelEvent::Thought("") | ModelEvent::Text("") => None,
+            ModelEvent::Thought(text) => {
+                self.thought.push_str(text);
+                Some(Delta::Thought(text))
+            }
+            ModelEvent::Text(text) => {
+                self.text.push_str(text);
+                Some(Delta::Text(text))
+            }
+            ModelEvent::Call { slot, id, name, arguments } => {
+                let place = self.calls.iter().position(|call| call.slot == slot).unwrap_or_else(|| {
+                    let empty =
+                        CallPieces { slot, id: String::new(), name: String::new(), arguments: String::new() };
+                    self.calls.push(empty);
+                    self.calls.len() - 1
+                });
+                let call = &mut self.calls[place];
+                // Some servers repeat id and name in every piece; the first stands.
+                if let Some(id) = id.filter(|_| call.id.is_empty()) {
+                    call.id.push_str(id);
+                }
+                if let Some(name) = name.filter(|_| call.name.is_empty()) {
+                    call.name.push_str(name);
+                }
+                call.arguments.push_str(arguments);
+                None
+            }
+            ModelEvent::Usage(usage) => {
+                self.usage = Some(usage);
+                None
+            }
+        }
+    }
+
+    /// Ends the reply. Calls that were cut while arriving are dropped: nobody asked for half a call.
+    pub fn end(self, ended: Ended) -> Reply {
+        let seq = self.seq;
+        let whole = matches!(ended, Ended::Normally | Ended::OutputLimit);
+        let n_calls = if whole { self.calls.len() } else { 0 };
+        let calls = self.calls.into_iter().take(n_calls).enumerate().map(|(index, pieces)| {
+            let id = CallId::at(seq, index);
+            let provider_id = if pieces.id.is_empty() { id.to_string() } else { pieces.id };
+            Call { id, provider_id, name: pieces.name, arguments: repair::read_arguments(&pieces.arguments) }
+        });
+        Reply {
+            id: MessageId::at(seq),
+            thought: self.thought,
+            text: self.text,
+            calls: calls.collect(),
+            ended,
+            usage: self.usage,
+        }
+    }
+}
+
+impl Arguments {
+    /// Marks arguments that the output limit may have cut: they never run.
+    pub fn is_trustworthy(&self) -> bool {
+        match self {
+            Self::Valid(_) => true,
+            Self::Repaired { string_closed, .. } => !string_closed,
+            Self::Unreadable { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use super::*;
+
+/// Feeds events into reply 7, ends it, and shows what a person saw and what is left.
+#[track_caller]
+fn check(events: &[ModelEvent<'_>], ended: Ended, expected: &Expect) {
+    let mut builder = ReplyBuilder::new(7);
+    let mut shown = String::new();
+    for event in events {
+        match builder.on_event(*event) {
+            None => {}
+            Some(Delta::Thought(text)) => shown.push_str(&format!("thought {text:?}\n")),
+            Some(Delta::Text(text)) => shown.push_str(&format!("text {text:?}\n")),
+        }
+    }
+    let reply = builder.end(ended);
+    shown.push_str(&format!("{} {:?} ({:?})", reply.id, reply.text, reply.thought));
+    if let Some(usage) = reply.usage {
+        shown.push_str(&format!(", {} tokens", usage.total()));
+    }
+    for call in &reply.calls {
+        let object = Value::Object(call.arguments.object());
+        let doubt = if call.arguments.is_trustworthy() { "" } else { " (not trustworthy)" };
+        shown.push_str(&format!("\n{} = {}: {} {object}{doubt}", call.id, call.provider_id, call.name));
+    }
+    expected.assert_eq(&shown);
+}
+
+fn call<'a>(slot: usize, id: &'a str, name: &'a str, arguments: &'a str) -> ModelEvent<'a> {
+    let given = |text: &'a str| (!text.is_empty()).then_some(text);
+    ModelEvent::Call { slot, id: given(id), name: given(name), arguments }
+}
+
+#[test]
+fn words_add_up() {
+    check(
+        &[
+            ModelEvent::Thought("hm"),
+            ModelEvent::Text(""),
+            ModelEvent::Text("good "),
+            ModelEvent::Thought("m"),
+            ModelEvent::Text("day"),
+            ModelEvent::Usage(Usage { input: 1, output: 1 }),
+            ModelEvent::Usage(Usage { input: 10, output: 5 }),
+        ],
+        Ended::Normally,
+        &expect![[r#"
+            thought "hm"
+            text "good "
+            thought "m"
+            text "day"
+            msg-7 "good day" ("hmm"), 15 tokens"#]],
+    );
+}
+
+#[test]
+fn pieces_of_calls_find_their_call() {
+    check(
+        &[
+            call(0, "a", "read", r#"{"file_"#),
+            call(3, "b", "grep", ""),
+            call(0, "", "", r#"path":"#),
+            call(3, "", "", r#"{"pattern":"x"}"#),
+            call(0, "", "", r#""y"}"#),
+        ],
+        Ended::Normally,
+        &expect![[r#"
+            msg-7 "" ("")
+            call-7-0 = a: read {"file_path":"y"}
+            call-7-1 = b: grep {"pattern":"x"}"#]],
+    );
+}
+
+#[test]
+fn the_first_id_and_name_stand() {
+    check(
+        &[call(0, "a", "read", "{"), call(0, "a", "read", "}"), call(0, "b", "write", "")],
+        Ended::Normally,
+        &expect![[r#"
+            msg-7 "" ("")
+            call-7-0 = a: read {}"#]],
+    );
+    check(
+        &[call(0, "", "", ""), call(0, "late", "todo", "")],
+        Ended::Normally,
+        &expect![[r#"
+        msg-7 "" ("")
+        call-7-0 = late: todo {}"#]],
+    );
+    // Two calls with the provider's same id, and one with none.
+    check(
+        &[call(0, "a", "read", "{}"), call(1, "a", "read", "{}"), call(2, "", "glob", "{}")],
+        Ended::Normally,
+        &expect![[r#"
+            msg-7 "" ("")
+            call-7-0 = a: read {}
+            call-7-1 = a: read {}
+            call-7-2 = call-7-2: glob {}"#]],
+    );
+}
+
+#[test]
+fn arguments_that_were_cut_are_not_trusted() {
+    check(
+        &[
+            call(0, "a", "write", r#"{"content":"half of"#),
+            call(1, "b", "read", r#"{"limit":5 "#),
+            call(2, "c", "read", "what?"),
+        ],
+        Ended::OutputLimit,
+        &expect![[r#"
+            msg-7 "" ("")
+            call-7-0 = a: write {"content":"half of"} (not trustworthy)
+            call-7-1 = b: read {"limit":5}
+            call-7-2 = c: read {} (not trustworthy)"#]],
+    );
+}
+
+#[test]
+fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
+    let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
+    check(
+        &events,
+        Ended::Cancelled,
+        &expect![[r#"
+        text "I will"
+        msg-7 "I will" ("")"#]],
+    );
+    check(
+        &events,
+        Ended::Refused,
+        &expect![[r#"
+        text "I will"
+        msg-7 "I will" ("")"#]],
+    );
+}
+
+#[test]
+fn usage_alone_is_nothing_that_arrived() {
+    let mut builder = ReplyBuilder::new(0);
+    assert!(builder.is_empty());
+    builder.on_event(ModelEvent::Usage(Usage::default()));
+    assert!(builder.is_empty());
+    builder.on_event(call(0, "a", "read", ""));
+    assert!(!builder.is_empty());
+}

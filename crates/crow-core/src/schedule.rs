@@ -1,0 +1,26 @@
+//! Which calls of one reply may run side by side.
+
+use crate::{Facets, Touch};
+
+/// Names the earlier calls that call `index` has to wait for, because they touch what it touches.
+pub fn waits_for(calls: &[Facets], index: usize) -> Vec<usize> {
+    let Some(later) = calls.get(index) else { return Vec::new() };
+    (0..index).filter(|&earlier| conflict(&calls[earlier].touch, &later.touch)).collect()
+}
+
+fn conflict(earlier: &Touch, later: &Touch) -> bool {
+    match (earlier, later) {
+        (Touch::Nothing, _) | (_, Touch::Nothing) => false,
+        (Touch::Reads(_), Touch::Reads(_)) => false,
+        (Touch::Reads(a) | Touch::Writes(a), Touch::Reads(b) | Touch::Writes(b)) => {
+            a.iter().any(|path| b.contains(path))
+        }
+        // A command may read whatever is written beside it; two commands are the model's own business.
+        (Touch::Writes(_), Touch::Runs(_)) | (Touch::Runs(_), Touch::Writes(_)) => true,
+        (Touch::Runs(_), Touch::Runs(_)) => false,
+        (Touch::Runs(_), Touch::Reads(_)) | (Touch::Reads(_), Touch::Runs(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+use super::*;
+use crate::ToolKind;
+
+/// Calls spelled `r PATH..`, `w PATH..`, `x COMMAND` or `-`; for each the earlier ones it waits for.
+#[track_caller]
+fn check(calls: &str, expected: &[&[usize]]) {
+    let calls: Vec<Facets> = calls.split(" | ").map(facets).collect();
+    let waits: Vec<Vec<usize>> = (0..calls.len()).map(|index| waits_for(&calls, index)).collect();
+    assert_eq!(waits, expected);
+}
+
+fn facets(call: &str) -> Facets {
+    let (kind, rest) = call.split_once(' ').unwrap_or((call, ""));
+    let paths = || rest.split(' ').map(str::to_owned).collect();
+    let touch = match kind {
+        "r" => Touch::Reads(paths()),
+        "w" => Touch::Writes(paths()),
+        "x" => Touch::Runs(rest.to_owned()),
+        _ => Touch::Nothing,
+    };
+    Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch }
+}
+
+#[test]
+fn side_by_side() {
+    check("r /a | r /a | -", &[&[], &[], &[]]);
+    check("w /a | w /b | r /c", &[&[], &[], &[]]);
+    check("x ls | x ls | r /a", &[&[], &[], &[]]);
+}
+
+#[test]
+fn one_after_another() {
+    check("w /a | w /a | w /a", &[&[], &[0], &[0, 1]]);
+    check("r /a | w /a /b | r /b", &[&[], &[0], &[1]]);
+    check("w /a | x make | w /b", &[&[], &[0], &[1]]);
+}
+
+#[test]
+fn a_call_that_is_not_there() {
+    assert_eq!(waits_for(&[], 3), Vec::<usize>::new());
+}

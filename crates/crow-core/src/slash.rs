@@ -1,0 +1,27 @@
+//! What a leading slash means. Knows the spelling of a command and must never know which commands exist:
+//! an unknown name is a prompt, and that is the caller's to say.
+
+/// A text that is spelled like a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command<'a> {
+    /// The word after the slash.
+    pub name: &'a str,
+    /// Everything after the whitespace that follows the name, byte for byte.
+    pub arguments: &'a str,
+}
+
+/// Reads a command; `None` when the text merely starts with a slash, or does not start with one.
+pub fn parse(text: &str) -> Option<Command<'_>> {
+    let text = text.strip_prefix('/')?;
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    is_name(name).then(|| Command { name, arguments: rest.trim_start() })
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphabetic())
+        && word.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-'))
+}
+
+#[cfg(test)]
+mod tests;

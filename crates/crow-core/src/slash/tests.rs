@@ -1,0 +1,37 @@
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: Option<(&str, &str)>) {
+    let command = parse(text).map(|command| (command.name, command.arguments));
+    assert_eq!(command, expected, "{text:?}");
+}
+
+#[test]
+fn a_name_and_its_arguments() {
+    check("/help", Some(("help", "")));
+    check("/help ", Some(("help", "")));
+    check("/speckit.plan a\nb", Some(("speckit.plan", "a\nb")));
+    check("/speckit.plan\n\n  a\n  b \n", Some(("speckit.plan", "a\n  b \n")));
+    check("/my_skill-2 é /x", Some(("my_skill-2", "é /x")));
+    check("/compact\u{a0}now", Some(("compact", "now")));
+}
+
+#[test]
+fn a_slash_that_is_only_a_slash() {
+    check("", None);
+    check("/", None);
+    check("/ x", None);
+    check("/1", None);
+    check("//x", None);
+    check("/.git is large", None);
+    check("/etc/hosts is broken", None);
+    check("/help?", None);
+    check("/été", None);
+}
+
+/// An editor's leading space says that the line is meant as text.
+#[test]
+fn a_leading_space_makes_it_a_prompt() {
+    check(" /help", None);
+    check("\n/help", None);
+}

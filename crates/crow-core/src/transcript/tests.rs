@@ -1,0 +1,149 @@
+use expect_test::{Expect, expect};
+use serde_json::Map;
+
+use super::*;
+use crate::{Arguments, Ended, Part, ToolKind, Touch};
+
+/// Pushes entries, spelled `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and shows what came of it.
+#[track_caller]
+fn check(script: &str, expected: &Expect) {
+    let mut transcript = Transcript::new("be brief");
+    let mut shown = String::new();
+    for step in script.split(" | ") {
+        let result = transcript.push(entry(step, transcript.next_seq()));
+        if let Err(refusal) = result {
+            shown.push_str(&format!("{step}: {refusal}\n"));
+        }
+    }
+    shown.extend(transcript.entries().iter().map(|entry| match entry {
+        Entry::Prompt(prompt) => format!("{} {}\n", prompt.id, prompt.text()),
+        Entry::Reply(reply) => format!("{} {} calls\n", reply.id, reply.calls.len()),
+        Entry::Result { call, .. } => format!("  {call}\n"),
+    }));
+    shown.push_str(&match transcript.for_model() {
+        Ok(view) => format!("{}: {} entries\n", view.system(), view.entries().len()),
+        Err(refusal) => format!("{refusal}\n"),
+    });
+    expected.assert_eq(&shown);
+}
+
+fn entry(step: &str, seq: u64) -> Entry {
+    let id = MessageId::at(seq);
+    let words: Vec<&str> = step.split(' ').collect();
+    match words[..] {
+        ["prompt", text] => Entry::Prompt(Prompt { id, parts: vec![Part::Text(text.to_owned())] }),
+        ["empty"] => Entry::Prompt(Prompt { id, parts: Vec::new() }),
+        ["reply", n_calls] => Entry::Reply(reply(id, seq, n_calls.parse().unwrap())),
+        ["silence"] => Entry::Reply(Reply { text: String::new(), ..reply(id, seq, 0) }),
+        ["result", seq, index] => Entry::Result {
+            call: CallId::at(seq.parse().unwrap(), index.parse().unwrap()),
+            facets: Facets {
+                title: String::new(),
+                kind: ToolKind::Other,
+                locations: Vec::new(),
+                touch: Touch::Nothing,
+            },
+            outcome: Outcome::done("ok"),
+        },
+        _ => panic!("{step}"),
+    }
+}
+
+fn reply(id: MessageId, seq: u64, n_calls: usize) -> Reply {
+    let calls = (0..n_calls).map(|index| Call {
+        id: CallId::at(seq, index),
+        provider_id: "call_0".to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::Valid(Map::new()),
+    });
+    Reply {
+        id,
+        thought: String::new(),
+        text: "well".to_owned(),
+        calls: calls.collect(),
+        ended: Ended::Normally,
+        usage: None,
+    }
+}
+
+#[test]
+fn a_conversation() {
+    check(
+        "prompt hi | reply 1 | result 1 0 | reply 0 | prompt on",
+        &expect![[r#"
+        msg-0 hi
+        msg-1 1 calls
+          call-1-0
+        msg-3 0 calls
+        msg-4 on
+        be brief: 5 entries
+    "#]],
+    );
+}
+
+#[test]
+fn results_stand_in_the_order_of_their_calls() {
+    check(
+        "prompt hi | reply 4 | result 1 2 | result 1 0 | result 1 3 | result 1 1",
+        &expect![[r#"
+        msg-0 hi
+        msg-1 4 calls
+          call-1-0
+          call-1-1
+          call-1-2
+          call-1-3
+        be brief: 6 entries
+    "#]],
+    );
+    check(
+        "prompt hi | reply 1 | result 1 0 | reply 2 | result 3 1 | result 3 0",
+        &expect![[r#"
+        msg-0 hi
+        msg-1 1 calls
+          call-1-0
+        msg-3 2 calls
+          call-3-0
+          call-3-1
+        be brief: 6 entries
+    "#]],
+    );
+}
+
+#[test]
+fn an_open_call_blocks_what_comes_next() {
+    check(
+        "prompt hi | reply 2 | result 1 1 | prompt more | reply 0",
+        &expect![[r#"
+        prompt more: calls are open
+        reply 0: calls are open
+        msg-0 hi
+        msg-1 2 calls
+          call-1-1
+        1 tool calls have no result yet
+    "#]],
+    );
+}
+
+#[test]
+fn what_may_not_be_said() {
+    check(
+        "empty | silence | result 0 0",
+        &expect![[r#"
+        empty: the message is empty
+        silence: the message is empty
+        result 0 0: call call-0-0 is not open
+        be brief: 0 entries
+    "#]],
+    );
+    check(
+        "prompt hi | reply 1 | result 1 0 | result 1 0 | result 1 7",
+        &expect![[r#"
+        result 1 0: call call-1-0 is not open
+        result 1 7: call call-1-7 is not open
+        msg-0 hi
+        msg-1 1 calls
+          call-1-0
+        be brief: 3 entries
+    "#]],
+    );
+}
