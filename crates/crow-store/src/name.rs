@@ -1,0 +1,31 @@
+//! Names of sessions, which people can say: `brave-otter-of-quiet-rivers`.
+
+/// Makes up a name, one of about a million million.
+pub(crate) fn invent() -> Option<String> {
+    let who = petname::petname(2, "-")?;
+    let of_what = petname::petname(2, "-")?;
+    Some(format!("{who}-of-{}", plural(&of_what)))
+}
+
+fn plural(noun: &str) -> String {
+    let before_last = noun.chars().rev().nth(1).unwrap_or_default();
+    match noun.strip_suffix('y') {
+        Some(stem) if !"aeiou".contains(before_last) => format!("{stem}ies"),
+        _ if ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plural;
+
+    #[test]
+    fn nouns_get_their_plural() {
+        for (one, many) in
+            [("river", "rivers"), ("fly", "flies"), ("jay", "jays"), ("fox", "foxes"), ("finch", "finches")]
+        {
+            assert_eq!(plural(one), many);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Opening a file: whose it is, who may read it, which format it has.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::{StoreError, private};
+
+/// `CROW`, in the header of every database of ours.
+const APPLICATION_ID: i64 = 0x4352_4f57;
+/// Each brings a database from the format before it to its own place in this list.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_sessions.sql")];
+/// The longest thing another process does in one transaction is to erase a session.
+const BUSY: Duration = Duration::from_secs(5);
+/// Each time but the last, another process switched first; then there is nothing left to switch.
+const SWITCHES_MAX: usize = 8;
+/// Room for every statement of the store, so that each is compiled once.
+const STATEMENTS_MAX: usize = 32;
+
+/// Opens the database at a path, or makes it, in the format of this version.
+pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let is_new = make_place(path)?;
+    if !is_new {
+        refuse_others(path)?;
+    }
+    let in_path = |error| StoreError::from_sqlite(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(in_path)?;
+    if connection.is_readonly("main").map_err(in_path)? {
+        return Err(StoreError::ReadOnly { path: path.to_path_buf() });
+    }
+    connection.busy_timeout(BUSY).map_err(in_path)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    if owner(&connection).map_err(in_path)? != Owner::Us {
+        return Err(StoreError::OtherProgram { path: path.to_path_buf() });
+    }
+    let found = format_of(&connection).map_err(in_path)?;
+    let known = MIGRATIONS.len() as i64;
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_path_buf(), found, known });
+    }
+    if found < known {
+        migrate(&mut connection).map_err(in_path)?;
+    }
+    configure(&connection).map_err(in_path)?;
+    private::keep_file(path).map_err(|error| StoreError::from_io(path, &error))?;
+    Ok(connection)
+}
+
+/// Makes the folder and an empty file where they are missing; tells whether the file is still empty.
+fn make_place(path: &Path) -> Result<bool, StoreError> {
+    let in_path = |error: io::Error| StoreError::from_io(path, &error);
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            Err(StoreError::CannotOpen { path: path.to_path_buf(), why: "it is a folder".into() })
+        }
+        Ok(found) => Ok(found.len() == 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(folder) = path.parent() {
+                private::make_folder(folder).map_err(in_path)?;
+            }
+            match private::make_file(path) {
+                // Another process made it a moment ago.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(true),
+                made => made.map(|()| true).map_err(in_path),
+            }
+        }
+        Err(error) => Err(in_path(error)),
+    }
+}
+
+/// Looks at a file that is not empty without leaving a trace on it.
+///
+/// SQLite may finish another program's journal or leave files beside it when it merely reads, unless it is
+/// told that nothing can change.
+fn refuse_others(path: &Path) -> Result<(), StoreError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let looked = Connection::open_with_flags(frozen(path), flags).and_then(|connection| owner(&connection));
+    match looked {
+        Ok(Owner::Us) => Ok(()),
+        Ok(Owner::Python) => Err(StoreError::OldDatabase { path: path.to_path_buf() }),
+        Ok(Owner::Others) => Err(StoreError::OtherProgram { path: path.to_path_buf() }),
+        // Another process may be growing ours at this moment; opening it properly tells.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(()),
+        Err(error) => Err(StoreError::from_sqlite(path, error)),
+    }
+}
+
+/// Whose a database is.
+#[derive(PartialEq, Eq)]
+enum Owner {
+    Us,
+    Python,
+    Others,
+}
+
+fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+    // In this order: another process may be making the file, and its pages come with its mark.
+    if pragma(connection, "page_count")? == 0 || pragma(connection, "application_id")? == APPLICATION_ID {
+        return Ok(Owner::Us);
+    }
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    let has =
+        |name| connection.query_row(tables, [name], |row| row.get::<_, i64>(0)).map(|n_found| n_found > 0);
+    Ok(if has("agents")? && !has("sessions")? { Owner::Python } else { Owner::Others })
+}
+
+/// Spells a path as the address of a file that never changes.
+fn frozen(path: &Path) -> PathBuf {
+    let mut address = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
+                address.push(char::from(byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    address.into()
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// The number of migrations a database has seen.
+fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
+    pragma(connection, "user_version")
+}
+
+/// Brings a database to the newest format, one transaction for each step.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    for (place, script) in MIGRATIONS.iter().enumerate() {
+        let format = place as i64;
+        let step = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+        // Asked again inside: another process may have done this step meanwhile.
+        if format_of(&step)? == format {
+            step.execute_batch(script)?;
+            step.pragma_update(None, "application_id", APPLICATION_ID)?;
+            step.pragma_update(None, "user_version", format + 1)?;
+        }
+        step.commit()?;
+    }
+    Ok(())
+}
+
+/// `NORMAL` leaves the flushing of a commit to the system, which outlives us: a killed process loses
+/// nothing, a loss of power loses the last moments but damages nothing.
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // The mark of the first migration must be in the file itself, so only now.
+    use_log(connection)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Erased means overwritten.
+    connection.pragma_update(None, "secure_delete", true)
+}
+
+/// Switching to the log does not wait for others who do the same, so it waits by taking a turn at writing.
+fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+    let switch = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+    for _ in 0..SWITCHES_MAX {
+        match switch() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
+            }
+            switched => return switched,
+        }
+    }
+    switch()
+}

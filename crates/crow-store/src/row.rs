@@ -1,0 +1,234 @@
+//! A message as the database holds it: JSON close to what a provider gets, with our extras beside.
+//! The token counts are not in it, they have columns of their own.
+
+mod pieces;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::borrow::Cow;
+
+use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Usage};
+use serde::{Deserialize, Serialize};
+
+use pieces::{FailureKindRow, PartRow, PlanEntryRow, ShownRow, StatusRow};
+
+/// A message on its way to the database.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) role: &'static str,
+    pub(crate) data: String,
+    pub(crate) usage: Option<Usage>,
+    /// What search goes through: what people and models said, not what tools brought.
+    pub(crate) text: String,
+}
+
+/// Writes an entry down.
+pub(crate) fn write(entry: &Entry) -> Result<Row, serde_json::Error> {
+    let data = serde_json::to_string(&MessageRow::of(entry)?)?;
+    Ok(match entry {
+        Entry::Prompt(_) => Row { role: "user", data, usage: None, text: searched(entry) },
+        Entry::Reply(reply) => Row { role: "assistant", data, usage: reply.usage, text: searched(entry) },
+        Entry::Result { .. } => Row { role: "tool", data, usage: None, text: String::new() },
+    })
+}
+
+/// Reads an entry back.
+pub(crate) fn read(data: &str, usage: Option<Usage>) -> Result<Entry, String> {
+    let row: MessageRow<'_> = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    row.into_entry(usage)
+}
+
+/// The words of an entry that search goes through.
+pub(crate) fn searched(entry: &Entry) -> String {
+    match entry {
+        Entry::Prompt(prompt) => prompt.text(),
+        Entry::Reply(reply) => reply.text.clone(),
+        Entry::Result { .. } => String::new(),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum MessageRow<'a> {
+    User {
+        id: Cow<'a, str>,
+        content: Vec<PartRow<'a>>,
+    },
+    Assistant {
+        id: Cow<'a, str>,
+        content: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        reasoning_content: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<CallRow<'a>>,
+        ended: EndedRow<'a>,
+    },
+    Tool {
+        call: String,
+        status: StatusRow,
+        content: Vec<PartRow<'a>>,
+        shown: ShownRow<'a>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Vec<PlanEntryRow<'a>>>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct CallRow<'a> {
+    /// The provider's name for it, as providers want it back.
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: CallTypeRow,
+    function: FunctionRow<'a>,
+    /// Our name for it.
+    call: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repair: Option<RepairRow<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CallTypeRow {
+    Function,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FunctionRow<'a> {
+    name: Cow<'a, str>,
+    arguments: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RepairRow<'a> {
+    Syntax,
+    StringClosed,
+    Unreadable(Cow<'a, str>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EndedRow<'a> {
+    Normally,
+    OutputLimit,
+    Refused,
+    Cancelled,
+    Failed {
+        #[serde(with = "FailureKindRow")]
+        kind: crow_core::FailureKind,
+        sentence: Cow<'a, str>,
+    },
+}
+
+impl<'a> MessageRow<'a> {
+    fn of(entry: &'a Entry) -> Result<Self, serde_json::Error> {
+        Ok(match entry {
+            Entry::Prompt(prompt) => Self::User {
+                id: prompt.id.as_str().into(),
+                content: prompt.parts.iter().map(PartRow::of).collect(),
+            },
+            Entry::Reply(reply) => Self::Assistant {
+                id: reply.id.as_str().into(),
+                content: reply.text.as_str().into(),
+                reasoning_content: reply.thought.as_str().into(),
+                tool_calls: reply.calls.iter().map(CallRow::of).collect::<Result<_, _>>()?,
+                ended: EndedRow::of(&reply.ended),
+            },
+            Entry::Result { call, facets, outcome } => Self::Tool {
+                call: call.to_string(),
+                status: StatusRow(outcome.status),
+                content: outcome.for_model.iter().map(PartRow::of).collect(),
+                shown: ShownRow::of(facets, &outcome.for_client),
+                plan: outcome.plan.as_ref().map(|plan| plan.iter().map(PlanEntryRow::of).collect()),
+            },
+        })
+    }
+
+    fn into_entry(self, usage: Option<Usage>) -> Result<Entry, String> {
+        Ok(match self {
+            Self::User { id, content } => Entry::Prompt(Prompt {
+                id: MessageId::new(id),
+                parts: content.into_iter().map(PartRow::into_part).collect(),
+            }),
+            Self::Assistant { id, content, reasoning_content, tool_calls, ended } => Entry::Reply(Reply {
+                id: MessageId::new(id),
+                thought: reasoning_content.into_owned(),
+                text: content.into_owned(),
+                calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
+                ended: ended.into_ended(),
+                usage,
+            }),
+            Self::Tool { call, status, content, shown, plan } => {
+                let (facets, for_client) = shown.into_shown();
+                let for_model = content.into_iter().map(PartRow::into_part).collect();
+                let plan = plan.map(|plan| plan.into_iter().map(PlanEntryRow::into_plan_entry).collect());
+                let outcome = Outcome { status: status.0, for_model, for_client, plan };
+                Entry::Result { call: read_call_id(&call)?, facets, outcome }
+            }
+        })
+    }
+}
+
+impl<'a> CallRow<'a> {
+    fn of(call: &'a Call) -> Result<Self, serde_json::Error> {
+        let (arguments, repair) = match &call.arguments {
+            Arguments::Valid(value) => (serde_json::to_string(value)?, None),
+            Arguments::Repaired { value, string_closed: false } => {
+                (serde_json::to_string(value)?, Some(RepairRow::Syntax))
+            }
+            Arguments::Repaired { value, string_closed: true } => {
+                (serde_json::to_string(value)?, Some(RepairRow::StringClosed))
+            }
+            Arguments::Unreadable { why } => ("{}".into(), Some(RepairRow::Unreadable(why.into()))),
+        };
+        Ok(Self {
+            id: call.provider_id.as_str().into(),
+            kind: CallTypeRow::Function,
+            function: FunctionRow { name: call.name.as_str().into(), arguments },
+            call: call.id.to_string(),
+            repair,
+        })
+    }
+
+    fn into_call(self) -> Result<Call, String> {
+        let object = || serde_json::from_str(&self.function.arguments).map_err(|error| error.to_string());
+        let arguments = match self.repair {
+            None => Arguments::Valid(object()?),
+            Some(RepairRow::Syntax) => Arguments::Repaired { value: object()?, string_closed: false },
+            Some(RepairRow::StringClosed) => Arguments::Repaired { value: object()?, string_closed: true },
+            Some(RepairRow::Unreadable(why)) => Arguments::Unreadable { why: why.into_owned() },
+        };
+        let id = read_call_id(&self.call)?;
+        let name = self.function.name.into_owned();
+        Ok(Call { id, provider_id: self.id.into_owned(), name, arguments })
+    }
+}
+
+impl<'a> EndedRow<'a> {
+    fn of(ended: &'a Ended) -> Self {
+        match ended {
+            Ended::Normally => Self::Normally,
+            Ended::OutputLimit => Self::OutputLimit,
+            Ended::Refused => Self::Refused,
+            Ended::Cancelled => Self::Cancelled,
+            Ended::Failed(Failure { kind, sentence }) => {
+                Self::Failed { kind: *kind, sentence: sentence.as_str().into() }
+            }
+        }
+    }
+
+    fn into_ended(self) -> Ended {
+        match self {
+            Self::Normally => Ended::Normally,
+            Self::OutputLimit => Ended::OutputLimit,
+            Self::Refused => Ended::Refused,
+            Self::Cancelled => Ended::Cancelled,
+            Self::Failed { kind, sentence } => Ended::Failed(Failure::new(kind, sentence)),
+        }
+    }
+}
+
+fn read_call_id(text: &str) -> Result<CallId, String> {
+    CallId::parse(text).ok_or_else(|| format!("`{text}` does not name a call"))
+}

@@ -1,0 +1,215 @@
+//! The smaller pieces of a stored message.
+
+use std::borrow::Cow;
+
+use crow_core::{
+    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanStatus, Status, ToolKind, Touch,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum PartRow<'a> {
+    Text { text: Cow<'a, str> },
+    Image { mime: Cow<'a, str>, data: Cow<'a, str> },
+    Link { uri: Cow<'a, str>, name: Cow<'a, str> },
+    Resource { uri: Cow<'a, str>, text: Cow<'a, str> },
+}
+
+/// What the client saw of a call.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ShownRow<'a> {
+    title: Cow<'a, str>,
+    #[serde(with = "ToolKindRow")]
+    kind: ToolKind,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    locations: Vec<LocationRow<'a>>,
+    touch: TouchRow<'a>,
+    content: Vec<ContentRow<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PlanEntryRow<'a> {
+    text: Cow<'a, str>,
+    #[serde(with = "PlanStatusRow")]
+    status: PlanStatus,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LocationRow<'a> {
+    path: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TouchRow<'a> {
+    Nothing,
+    Reads(Cow<'a, [String]>),
+    Writes(Cow<'a, [String]>),
+    Runs(Cow<'a, str>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ContentRow<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Image {
+        mime: Cow<'a, str>,
+        data: Cow<'a, str>,
+    },
+    Diff {
+        path: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old: Option<Cow<'a, str>>,
+        new: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StatusRow(#[serde(with = "StatusNames")] pub(super) Status);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Status", rename_all = "snake_case")]
+enum StatusNames {
+    Pending,
+    Running,
+    Done,
+    Failed,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ToolKind", rename_all = "snake_case")]
+enum ToolKindRow {
+    Read,
+    Edit,
+    Search,
+    Execute,
+    Think,
+    Fetch,
+    Other,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PlanStatus", rename_all = "snake_case")]
+enum PlanStatusRow {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FailureKind", rename_all = "snake_case")]
+pub(super) enum FailureKindRow {
+    SessionNotFound,
+    InvalidValue,
+    AuthRequired,
+    ProviderAuth,
+    ProviderRate,
+    ProviderOverloaded,
+    ProviderRejected,
+    ModelNotFound,
+    ContextOverflow,
+    Connection,
+    Protocol,
+    Store,
+    Config,
+    Internal,
+}
+
+impl<'a> PartRow<'a> {
+    pub(super) fn of(part: &'a Part) -> Self {
+        match part {
+            Part::Text(text) => Self::Text { text: text.into() },
+            Part::Image { mime, data } => Self::Image { mime: mime.into(), data: data.into() },
+            Part::Link { uri, name } => Self::Link { uri: uri.into(), name: name.into() },
+            Part::Resource { uri, text } => Self::Resource { uri: uri.into(), text: text.into() },
+        }
+    }
+
+    pub(super) fn into_part(self) -> Part {
+        match self {
+            Self::Text { text } => Part::Text(text.into_owned()),
+            Self::Image { mime, data } => Part::Image { mime: mime.into_owned(), data: data.into_owned() },
+            Self::Link { uri, name } => Part::Link { uri: uri.into_owned(), name: name.into_owned() },
+            Self::Resource { uri, text } => Part::Resource { uri: uri.into_owned(), text: text.into_owned() },
+        }
+    }
+}
+
+impl<'a> ShownRow<'a> {
+    pub(super) fn of(facets: &'a Facets, content: &'a [Content]) -> Self {
+        let touch = match &facets.touch {
+            Touch::Nothing => TouchRow::Nothing,
+            Touch::Reads(paths) => TouchRow::Reads(paths.into()),
+            Touch::Writes(paths) => TouchRow::Writes(paths.into()),
+            Touch::Runs(command) => TouchRow::Runs(command.into()),
+        };
+        Self {
+            title: facets.title.as_str().into(),
+            kind: facets.kind,
+            locations: facets.locations.iter().map(LocationRow::of).collect(),
+            touch,
+            content: content.iter().map(ContentRow::of).collect(),
+        }
+    }
+
+    pub(super) fn into_shown(self) -> (Facets, Vec<Content>) {
+        let touch = match self.touch {
+            TouchRow::Nothing => Touch::Nothing,
+            TouchRow::Reads(paths) => Touch::Reads(paths.into_owned()),
+            TouchRow::Writes(paths) => Touch::Writes(paths.into_owned()),
+            TouchRow::Runs(command) => Touch::Runs(command.into_owned()),
+        };
+        let locations = self.locations.into_iter().map(LocationRow::into_location).collect();
+        let facets = Facets { title: self.title.into_owned(), kind: self.kind, locations, touch };
+        (facets, self.content.into_iter().map(ContentRow::into_content).collect())
+    }
+}
+
+impl<'a> PlanEntryRow<'a> {
+    pub(super) fn of(entry: &'a PlanEntry) -> Self {
+        Self { text: entry.text.as_str().into(), status: entry.status }
+    }
+
+    pub(super) fn into_plan_entry(self) -> PlanEntry {
+        PlanEntry { text: self.text.into_owned(), status: self.status }
+    }
+}
+
+impl<'a> LocationRow<'a> {
+    fn of(location: &'a Location) -> Self {
+        Self { path: location.path.as_str().into(), line: location.line }
+    }
+
+    fn into_location(self) -> Location {
+        Location { path: self.path.into_owned(), line: self.line }
+    }
+}
+
+impl<'a> ContentRow<'a> {
+    fn of(content: &'a Content) -> Self {
+        match content {
+            Content::Text(text) => Self::Text { text: text.into() },
+            Content::Image { mime, data } => Self::Image { mime: mime.into(), data: data.into() },
+            Content::Diff { path, old, new } => {
+                Self::Diff { path: path.into(), old: old.as_deref().map(Cow::Borrowed), new: new.into() }
+            }
+        }
+    }
+
+    fn into_content(self) -> Content {
+        match self {
+            Self::Text { text } => Content::Text(text.into_owned()),
+            Self::Image { mime, data } => Content::Image { mime: mime.into_owned(), data: data.into_owned() },
+            Self::Diff { path, old, new } => Content::Diff {
+                path: path.into_owned(),
+                old: old.map(Cow::into_owned),
+                new: new.into_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,307 @@
+use crow_core::{
+    Arguments, Call, CallId, Content, Ended, Entry, Facets, Failure, FailureKind, Location, MessageId,
+    Outcome, Part, PlanEntry, PlanStatus, Prompt, Reply, Status, ToolKind, Touch, Usage,
+};
+use expect_test::{Expect, expect};
+use proptest::{
+    collection::{btree_map, vec},
+    option,
+    prelude::*,
+    sample::select,
+};
+use serde_json::{Map, Value, json};
+
+use super::{read, write};
+
+/// Any entry at all, valid in its place or not.
+pub(crate) fn entries() -> impl Strategy<Value = Entry> {
+    prop_oneof![
+        (text(), vec(part(), 0..4))
+            .prop_map(|(id, parts)| Entry::Prompt(Prompt { id: MessageId::new(id), parts })),
+        reply().prop_map(Entry::Reply),
+        (call_id(), facets(), outcome()).prop_map(|(call, facets, outcome)| Entry::Result {
+            call,
+            facets,
+            outcome
+        }),
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), "[a-z \\n\"'\\\\]{0,30}"]
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    prop_oneof![
+        text().prop_map(Part::Text),
+        (text(), text()).prop_map(|(mime, data)| Part::Image { mime, data }),
+        (text(), text()).prop_map(|(uri, name)| Part::Link { uri, name }),
+        (text(), text()).prop_map(|(uri, text)| Part::Resource { uri, text }),
+    ]
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let usage = any::<(u64, u64)>().prop_map(|(input, output)| Usage { input, output });
+    (text(), text(), text(), vec(call(), 0..3), ended(), option::of(usage)).prop_map(
+        |(id, thought, text, calls, ended, usage)| Reply {
+            id: MessageId::new(id),
+            thought,
+            text,
+            calls,
+            ended,
+            usage,
+        },
+    )
+}
+
+fn call_id() -> impl Strategy<Value = CallId> {
+    any::<(u64, usize)>().prop_map(|(reply, index)| CallId::at(reply, index))
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    (call_id(), text(), text(), arguments()).prop_map(|(id, provider_id, name, arguments)| Call {
+        id,
+        provider_id,
+        name,
+        arguments,
+    })
+}
+
+fn arguments() -> impl Strategy<Value = Arguments> {
+    prop_oneof![
+        object().prop_map(Arguments::Valid),
+        (object(), any::<bool>())
+            .prop_map(|(value, string_closed)| Arguments::Repaired { value, string_closed }),
+        text().prop_map(|why| Arguments::Unreadable { why }),
+    ]
+}
+
+fn object() -> impl Strategy<Value = Map<String, Value>> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(text(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    });
+    btree_map(text(), value, 0..4).prop_map(|map| map.into_iter().collect())
+}
+
+fn ended() -> impl Strategy<Value = Ended> {
+    use FailureKind as Kind;
+    let kinds = vec![
+        Kind::SessionNotFound,
+        Kind::InvalidValue,
+        Kind::AuthRequired,
+        Kind::ProviderAuth,
+        Kind::ProviderRate,
+        Kind::ProviderOverloaded,
+        Kind::ProviderRejected,
+        Kind::ModelNotFound,
+        Kind::ContextOverflow,
+        Kind::Connection,
+        Kind::Protocol,
+        Kind::Store,
+        Kind::Config,
+        Kind::Internal,
+    ];
+    prop_oneof![
+        select(vec![Ended::Normally, Ended::OutputLimit, Ended::Refused, Ended::Cancelled]),
+        (select(kinds), text()).prop_map(|(kind, sentence)| Ended::Failed(Failure { kind, sentence })),
+    ]
+}
+
+fn facets() -> impl Strategy<Value = Facets> {
+    let kinds = vec![
+        ToolKind::Read,
+        ToolKind::Edit,
+        ToolKind::Search,
+        ToolKind::Execute,
+        ToolKind::Think,
+        ToolKind::Fetch,
+        ToolKind::Other,
+    ];
+    let location = (text(), option::of(any::<u32>())).prop_map(|(path, line)| Location { path, line });
+    let touch = prop_oneof![
+        Just(Touch::Nothing),
+        vec(text(), 0..3).prop_map(Touch::Reads),
+        vec(text(), 0..3).prop_map(Touch::Writes),
+        text().prop_map(Touch::Runs),
+    ];
+    (text(), select(kinds), vec(location, 0..3), touch).prop_map(|(title, kind, locations, touch)| Facets {
+        title,
+        kind,
+        locations,
+        touch,
+    })
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let content = prop_oneof![
+        text().prop_map(Content::Text),
+        (text(), text()).prop_map(|(mime, data)| Content::Image { mime, data }),
+        (text(), option::of(text()), text()).prop_map(|(path, old, new)| Content::Diff { path, old, new }),
+    ];
+    let steps = vec![PlanStatus::Pending, PlanStatus::InProgress, PlanStatus::Completed];
+    let step = (text(), select(steps)).prop_map(|(text, status)| PlanEntry { text, status });
+    let statuses = vec![Status::Pending, Status::Running, Status::Done, Status::Failed];
+    (select(statuses), vec(part(), 0..3), vec(content, 0..3), option::of(vec(step, 0..3)))
+        .prop_map(|(status, for_model, for_client, plan)| Outcome { status, for_model, for_client, plan })
+}
+
+proptest! {
+    #[test]
+    fn every_entry_comes_back_as_it_was(entry in entries()) {
+        let row = write(&entry).unwrap();
+        prop_assert_eq!(read(&row.data, row.usage).unwrap(), entry);
+    }
+}
+
+#[track_caller]
+fn check(entry: &Entry, wanted: &Expect) {
+    let row = write(entry).unwrap();
+    let data: Value = serde_json::from_str(&row.data).unwrap();
+    wanted.assert_eq(&format!("{}\n{data:#}", row.role));
+    assert_eq!(&read(&row.data, row.usage).unwrap(), entry);
+}
+
+#[test]
+fn a_reply_reads_like_a_providers_message() {
+    let Value::Object(arguments) = json!({"path": "src/main.rs", "limit": 20}) else { return };
+    let call = |index, name: &str, arguments| Call {
+        id: CallId::at(1, index),
+        provider_id: format!("call_{index}"),
+        name: name.into(),
+        arguments,
+    };
+    let unreadable = Arguments::Unreadable { why: "expected `:` at column 9".into() };
+    let calls = vec![call(0, "read", Arguments::Valid(arguments)), call(1, "edit", unreadable)];
+    let reply = Reply {
+        id: MessageId::at(1),
+        thought: "Look first.".into(),
+        text: "I read it.".into(),
+        calls,
+        ended: Ended::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
+        usage: Some(Usage { input: 10, output: 2 }),
+    };
+    check(
+        &Entry::Reply(reply),
+        &expect![[r#"
+            assistant
+            {
+              "role": "assistant",
+              "id": "msg-1",
+              "content": "I read it.",
+              "reasoning_content": "Look first.",
+              "tool_calls": [
+                {
+                  "id": "call_0",
+                  "type": "function",
+                  "function": {
+                    "name": "read",
+                    "arguments": "{\"path\":\"src/main.rs\",\"limit\":20}"
+                  },
+                  "call": "call-1-0"
+                },
+                {
+                  "id": "call_1",
+                  "type": "function",
+                  "function": {
+                    "name": "edit",
+                    "arguments": "{}"
+                  },
+                  "call": "call-1-1",
+                  "repair": {
+                    "unreadable": "expected `:` at column 9"
+                  }
+                }
+              ],
+              "ended": {
+                "failed": {
+                  "kind": "connection",
+                  "sentence": "the connection broke"
+                }
+              }
+            }"#]],
+    );
+}
+
+#[test]
+fn a_result_keeps_what_was_shown() {
+    let facets = Facets {
+        title: "Edit a.rs".into(),
+        kind: ToolKind::Edit,
+        locations: vec![Location { path: "/p/a.rs".into(), line: Some(3) }],
+        touch: Touch::Writes(vec!["/p/a.rs".into()]),
+    };
+    let outcome = Outcome {
+        for_client: vec![Content::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
+        plan: Some(vec![PlanEntry { text: "test it".into(), status: PlanStatus::InProgress }]),
+        ..Outcome::done("edited")
+    };
+    check(
+        &Entry::Result { call: CallId::at(1, 1), facets, outcome },
+        &expect![[r#"
+        tool
+        {
+          "role": "tool",
+          "call": "call-1-1",
+          "status": "done",
+          "content": [
+            {
+              "type": "text",
+              "text": "edited"
+            }
+          ],
+          "shown": {
+            "title": "Edit a.rs",
+            "kind": "edit",
+            "locations": [
+              {
+                "path": "/p/a.rs",
+                "line": 3
+              }
+            ],
+            "touch": {
+              "writes": [
+                "/p/a.rs"
+              ]
+            },
+            "content": [
+              {
+                "type": "diff",
+                "path": "/p/a.rs",
+                "new": "x"
+              }
+            ]
+          },
+          "plan": [
+            {
+              "text": "test it",
+              "status": "in_progress"
+            }
+          ]
+        }"#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    for (data, wanted) in [
+        ("{\"role\":", "EOF while parsing a value at line 1 column 8"),
+        (
+            r#"{"role":"judge"}"#,
+            "unknown variant `judge`, expected one of `user`, `assistant`, `tool` at line 1 column 15",
+        ),
+        (r#"{"role":"user","id":"msg-0"}"#, "missing field `content`"),
+    ] {
+        assert_eq!(read(data, None).unwrap_err(), wanted);
+    }
+}

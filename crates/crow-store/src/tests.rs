@@ -1,0 +1,293 @@
+mod files;
+
+use std::path::PathBuf;
+
+use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, Usage};
+use proptest::{collection::vec, prelude::*};
+use tempfile::TempDir;
+
+use crate::{Cursor, ListQuery, NewSession, Store, StoreError, Timestamp, row};
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("crow.db")
+    }
+
+    async fn open(&self) -> Store {
+        Store::open(&self.file()).await.unwrap()
+    }
+}
+
+fn session_in(cwd: &str, now: i64) -> NewSession {
+    NewSession {
+        cwd: cwd.into(),
+        model: "m".into(),
+        mode: Mode::Ask,
+        system_prompt: "You are a crow.".into(),
+        parent: None,
+        agent_type: None,
+        now: Timestamp(now),
+    }
+}
+
+fn prompt(seq: u64, text: &str) -> Entry {
+    Entry::Prompt(Prompt { id: MessageId::at(seq), parts: vec![Part::Text(text.into())] })
+}
+
+fn reply(seq: u64, text: &str) -> Entry {
+    Entry::Reply(Reply {
+        id: MessageId::at(seq),
+        thought: String::new(),
+        text: text.into(),
+        calls: Vec::new(),
+        ended: Ended::Normally,
+        usage: Some(Usage { input: 3, output: 4 }),
+    })
+}
+
+async fn say(store: &Store, session: &SessionId, seq: u64, text: &str) -> Result<(), StoreError> {
+    store.append(session, seq, &prompt(seq, text), Timestamp(1_000 + seq.cast_signed())).await
+}
+
+async fn begin(store: &Store, cwd: &str, now: i64) -> SessionId {
+    store.create_session(session_in(cwd, now)).await.unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #[test]
+    fn what_was_stored_is_loaded_after_reopening(entries in vec(row::tests::entries(), 0..12)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let loaded = runtime.block_on(async {
+            let place = Place::new();
+            let store = place.open().await;
+            let session = begin(&store, "/p", 1).await;
+            for (seq, entry) in entries.iter().enumerate() {
+                store.append(&session, seq as u64, entry, Timestamp(2)).await.unwrap();
+            }
+            drop(store);
+            place.open().await.load(&session).await.unwrap().unwrap()
+        });
+        prop_assert_eq!(loaded.session.n_messages, entries.len() as u64);
+        prop_assert_eq!(loaded.entries, entries);
+    }
+}
+
+#[tokio::test]
+async fn a_session_keeps_what_was_set() {
+    let place = Place::new();
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let new =
+        NewSession { parent: Some(parent.clone()), agent_type: Some("scout".into()), ..session_in("/q", 5) };
+    let id = store.create_session(new).await.unwrap();
+    store.set_title(&id, "Fix the nest").await.unwrap();
+    store.set_mode(&id, Mode::AcceptEdits).await.unwrap();
+    store.set_model(&id, "other").await.unwrap();
+    say(&store, &id, 0, "hello").await.unwrap();
+
+    let stored = store.load(&id).await.unwrap().unwrap();
+    assert_eq!(stored.system_prompt, "You are a crow.");
+    let session = stored.session;
+    assert_eq!((session.id, session.cwd.as_str(), session.parent), (id, "/q", Some(parent)));
+    assert_eq!((session.title.as_deref(), session.model.as_str()), (Some("Fix the nest"), "other"));
+    assert_eq!((session.mode, session.agent_type.as_deref()), (Mode::AcceptEdits, Some("scout")));
+    assert_eq!((session.created, session.updated, session.n_messages), (Timestamp(5), Timestamp(1_000), 1));
+}
+
+#[tokio::test]
+async fn names_can_be_said() {
+    let place = Place::new();
+    let store = place.open().await;
+    let id = begin(&store, "/p", 1).await;
+    let words: Vec<&str> = id.as_str().split('-').collect();
+    assert!(words.len() >= 5 && words.contains(&"of"), "{id}");
+    assert!(id.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_so() {
+    let place = Place::new();
+    let store = place.open().await;
+    let nobody = SessionId::new("nobody");
+    assert_eq!(store.load(&nobody).await.unwrap(), None);
+    assert!(!store.delete(&nobody).await.unwrap());
+    assert!(matches!(say(&store, &nobody, 0, "x").await, Err(StoreError::NoSession(id)) if id == nobody));
+    assert!(matches!(store.set_title(&nobody, "x").await, Err(StoreError::NoSession(_))));
+    let orphan = NewSession { parent: Some(nobody), ..session_in("/p", 1) };
+    assert!(matches!(store.create_session(orphan).await, Err(StoreError::NoSession(_))));
+}
+
+#[tokio::test]
+async fn sessions_are_listed_newest_first_by_page_and_folder() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut ids = Vec::new();
+    for (cwd, now) in [("/p", 10), ("/q", 20), ("/p", 30), ("/p", 30), ("/p", 5)] {
+        ids.push(begin(&store, cwd, now).await);
+    }
+    say(&store, &ids[0], 0, "the oldest is now the newest").await.unwrap();
+
+    let all = ListQuery { cwd: None, before: None, limit: 10 };
+    let whole = store.list(all.clone()).await.unwrap();
+    let times: Vec<i64> = whole.iter().map(|row| row.updated.0).collect();
+    assert_eq!(times, [1_000, 30, 30, 20, 5]);
+    assert_eq!(whole[0].id, ids[0]);
+
+    let mut paged = Vec::new();
+    let mut page = ListQuery { limit: 2, ..all.clone() };
+    loop {
+        let rows = store.list(page.clone()).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        let cursor = Cursor::after(last);
+        assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor.clone()));
+        page.before = Some(cursor);
+        paged.extend(rows);
+    }
+    assert_eq!(paged, whole);
+
+    let here = store.list(ListQuery { cwd: Some("/q".into()), ..all }).await.unwrap();
+    assert_eq!(here.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[1]]);
+}
+
+#[tokio::test]
+async fn search_finds_what_people_and_models_said() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "Where is the *Parser* of \"foo-bar\"?").await.unwrap();
+    store.append(&session, 1, &reply(1, "The parser is here."), Timestamp(2)).await.unwrap();
+    say(&store, &session, 2, "Grüße").await.unwrap();
+
+    let found = async |typed: &str| {
+        let mut places: Vec<u64> = store.search(typed, 10).await.unwrap().iter().map(|hit| hit.seq).collect();
+        places.sort_unstable();
+        places
+    };
+    assert_eq!(found("parser").await, [0, 1]);
+    assert_eq!(found("PARSER here").await, [1]);
+    assert_eq!(found("\"foo-bar\" AND").await, [] as [u64; 0]);
+    assert_eq!(found("\"foo-bar").await, [0]);
+    assert_eq!(found("grusse").await, [] as [u64; 0]);
+    assert_eq!(found("gruße").await, [2]);
+    for odd in ["", "*", "\"", "a:b NEAR( ^x", "' OR 1=1 --", "\0"] {
+        found(odd).await;
+    }
+    let best = store.search("parser", 1).await.unwrap();
+    assert_eq!((best.len(), &best[0].session), (1, &session));
+    assert_eq!(best[0].snippet, "The parser is here.");
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_gone_from_the_disk() {
+    let place = Place::new();
+    let store = place.open().await;
+    let kept = begin(&store, "/p", 1).await;
+    let secret = NewSession { system_prompt: "hush zanzibar".into(), ..session_in("/p", 1) };
+    let session = store.create_session(secret).await.unwrap();
+    let child = NewSession { parent: Some(session.clone()), ..session_in("/p", 1) };
+    let child = store.create_session(child).await.unwrap();
+    say(&store, &session, 0, "the word is zanzibar").await.unwrap();
+    say(&store, &child, 0, "zanzibar again").await.unwrap();
+    say(&store, &kept, 0, "nothing of it").await.unwrap();
+
+    assert!(store.delete(&session).await.unwrap());
+    assert!(!store.delete(&session).await.unwrap());
+    assert_eq!(store.load(&child).await.unwrap(), None);
+    assert!(store.search("zanzibar", 10).await.unwrap().is_empty());
+    assert_eq!(store.search("nothing", 10).await.unwrap().len(), 1);
+    for entry in std::fs::read_dir(place.folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(8).any(|window| window == b"zanzibar"), "{}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn one_system_prompt_is_kept_once() {
+    let place = Place::new();
+    let store = place.open().await;
+    let first = begin(&store, "/p", 1).await;
+    begin(&store, "/q", 2).await;
+    let count = || {
+        let direct = rusqlite::Connection::open(place.file()).unwrap();
+        direct.query_row("SELECT count(*) FROM prompts", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(count(), 1);
+    store.delete(&first).await.unwrap();
+    assert_eq!(count(), 1);
+}
+
+#[tokio::test]
+async fn a_second_writer_is_told() {
+    let place = Place::new();
+    let (one, other) = (place.open().await, place.open().await);
+    let session = begin(&one, "/p", 1).await;
+    say(&one, &session, 0, "first").await.unwrap();
+    let clash = say(&other, &session, 0, "also first").await;
+    assert!(matches!(clash, Err(StoreError::OtherWriter { session: id, seq: 0 }) if id == session));
+    say(&other, &session, 1, "second").await.unwrap();
+
+    let stored = one.load(&session).await.unwrap().unwrap();
+    assert_eq!(stored.entries, [prompt(0, "first"), prompt(1, "second")]);
+    assert_eq!(stored.session.n_messages, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_stores_write_side_by_side() {
+    const N_EACH: u64 = 200;
+    let place = Place::new();
+    let (one, other) = tokio::join!(place.open(), place.open());
+    let write = |store: Store| async move {
+        let session = begin(&store, "/p", 1).await;
+        for seq in 0..N_EACH {
+            say(&store, &session, seq, "word").await.unwrap();
+        }
+        session
+    };
+    let (a, b) = tokio::join!(tokio::spawn(write(one.clone())), tokio::spawn(write(other.clone())));
+    for (reader, session) in [(&other, a.unwrap()), (&one, b.unwrap())] {
+        assert_eq!(reader.load(&session).await.unwrap().unwrap().entries.len() as u64, N_EACH);
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_named() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    for seq in 0..3 {
+        say(&store, &session, seq, "word").await.unwrap();
+    }
+    let direct = rusqlite::Connection::open(place.file()).unwrap();
+    let bad_row = async |wanted: u64, wanted_why: &str| {
+        let error = store.load(&session).await.unwrap_err();
+        let StoreError::BadRow { session: id, seq, why } = error else { panic!("{error}") };
+        assert_eq!((id, seq, why.as_str()), (session.clone(), wanted, wanted_why));
+    };
+    direct.execute("UPDATE messages SET data = '{' WHERE seq = 2", []).unwrap();
+    bad_row(2, "EOF while parsing an object at line 1 column 1").await;
+    direct.execute("DELETE FROM messages WHERE seq = 1", []).unwrap();
+    bad_row(1, "it is missing").await;
+    assert_eq!(store.search("word", 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    store.sync().await.unwrap();
+    let clone = store.clone();
+    store.close().await.unwrap();
+    assert!(matches!(say(&clone, &session, 0, "x").await, Err(StoreError::Closed)));
+    assert!(place.open().await.load(&session).await.unwrap().is_some());
+}

@@ -1,0 +1,230 @@
+//! Files that are not ours, not whole, or not to be had.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use expect_test::{Expect, expect};
+use rusqlite::Connection;
+
+use super::{Place, begin, say};
+use crate::{Store, StoreError, database::Database};
+
+/// Opens a file that must be refused, and compares what is said and what is left behind.
+#[track_caller]
+fn check(place: &Place, path: &Path, wanted: &Expect) -> StoreError {
+    let before = fingerprint(place.folder.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let error = runtime.block_on(Store::open(path)).unwrap_err();
+    let folder = place.folder.path().display().to_string();
+    wanted.assert_eq(&error.to_string().replace(&folder, "$DIR"));
+    assert_eq!(fingerprint(place.folder.path()), before);
+    error
+}
+
+fn fingerprint(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect();
+    files.sort();
+    files
+}
+
+fn foreign(place: &Place, script: &str) -> Connection {
+    let connection = Connection::open(place.file()).unwrap();
+    connection.execute_batch(script).unwrap();
+    connection
+}
+
+const PYTHON: &str = "
+    CREATE TABLE prompts (id TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id));
+    CREATE TABLE agents (agent_id TEXT NOT NULL, session_id TEXT NOT NULL, PRIMARY KEY (agent_id));
+    CREATE TABLE messages (id INTEGER NOT NULL, agent_id TEXT NOT NULL, data JSON NOT NULL, PRIMARY KEY (id));
+    INSERT INTO agents VALUES ('a', 's');";
+
+#[test]
+fn a_database_of_the_python_version_is_left_alone() {
+    let place = Place::new();
+    drop(foreign(&place, PYTHON));
+    let error = check(
+        &place,
+        &place.file(),
+        &expect![
+            "$DIR/crow.db was written by the Python version of crow and was left untouched; import it or name another file"
+        ],
+    );
+    assert!(matches!(error, StoreError::OldDatabase { .. }));
+}
+
+#[test]
+fn a_python_database_in_use_is_left_alone() {
+    let place = Place::new();
+    let _user = foreign(
+        &place,
+        &format!("{PYTHON} PRAGMA journal_mode = WAL; INSERT INTO agents VALUES ('b', 's');"),
+    );
+    let error = check(
+        &place,
+        &place.file(),
+        &expect![
+            "$DIR/crow.db was written by the Python version of crow and was left untouched; import it or name another file"
+        ],
+    );
+    assert!(matches!(error, StoreError::OldDatabase { .. }));
+}
+
+#[test]
+fn the_database_of_another_program_is_left_alone() {
+    let place = Place::new();
+    drop(foreign(&place, "CREATE TABLE bookmarks (url TEXT); PRAGMA application_id = 7"));
+    let error = check(
+        &place,
+        &place.file(),
+        &expect!["$DIR/crow.db is the database of another program and was left untouched; name another file"],
+    );
+    assert!(matches!(error, StoreError::OtherProgram { .. }));
+}
+
+#[test]
+fn a_text_file_is_left_alone() {
+    let place = Place::new();
+    fs::write(place.file(), "Dear diary, ".repeat(200)).unwrap();
+    let error = check(
+        &place,
+        &place.file(),
+        &expect!["$DIR/crow.db is not a database; move it away or name another file"],
+    );
+    assert!(matches!(error, StoreError::NotADatabase { .. }));
+}
+
+#[test]
+fn places_where_no_file_can_be() {
+    let place = Place::new();
+    fs::write(place.file(), "x").unwrap();
+    let below = check(
+        &place,
+        &place.file().join("crow.db"),
+        &expect![
+            "the database $DIR/crow.db/crow.db cannot be opened (Not a directory (os error 20)); check the path and its permissions"
+        ],
+    );
+    assert!(matches!(below, StoreError::CannotOpen { .. }));
+    let folder = check(
+        &place,
+        place.folder.path(),
+        &expect!["the database $DIR cannot be opened (it is a folder); check the path and its permissions"],
+    );
+    assert!(matches!(folder, StoreError::CannotOpen { .. }));
+}
+
+#[tokio::test]
+async fn a_later_format_is_refused() {
+    let place = Place::new();
+    place.open().await.close().await.unwrap();
+    foreign(&place, "PRAGMA user_version = 99");
+    let error = Store::open(&place.file()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 1, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn damage_is_told_from_everything_else() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    for seq in 0..50 {
+        say(&store, &session, seq, &"word ".repeat(200)).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let mut bytes = fs::read(place.file()).unwrap();
+    // All but the first page, which says whose file it is.
+    bytes[4096..].fill(0xAA);
+    fs::write(place.file(), bytes).unwrap();
+
+    let result = match Store::open(&place.file()).await {
+        Ok(store) => store.load(&session).await.map(|_| ()),
+        Err(error) => Err(error),
+    };
+    assert!(matches!(result, Err(StoreError::Damaged { .. })), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_full_disk_loses_nothing_that_was_stored() {
+    let place = Place::new();
+    let limited = |path: &Path| {
+        let database = Database::open(path)?;
+        database.connection().pragma_update(None, "max_page_count", 60).unwrap();
+        Ok(database)
+    };
+    let store = Store::start(&place.file(), limited).await.unwrap();
+    let session = begin(&store, "/p", 1).await;
+    let mut n_stored = 0;
+    let error = loop {
+        match say(&store, &session, n_stored, &format!("{n_stored} {}", "filler ".repeat(300))).await {
+            Ok(()) => n_stored += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert!(n_stored > 0);
+    for reader in [store, place.open().await] {
+        let stored = reader.load(&session).await.unwrap().unwrap();
+        assert_eq!((stored.entries.len() as u64, stored.session.n_messages), (n_stored, n_stored));
+    }
+    // With room again, the session goes on where it stood.
+    say(&place.open().await, &session, n_stored, "more").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_held_for_too_long_is_said() {
+    let place = Place::new();
+    let impatient = |path: &Path| {
+        let database = Database::open(path)?;
+        database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
+        Ok(database)
+    };
+    let store = Store::start(&place.file(), impatient).await.unwrap();
+    let session = begin(&store, "/p", 1).await;
+    let holder = foreign(&place, "BEGIN IMMEDIATE");
+    let error = say(&store, &session, 0, "x").await.unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(store.load(&session).await.unwrap().is_some());
+    holder.execute_batch("ROLLBACK").unwrap();
+    say(&store, &session, 0, "x").await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_may_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let place = Place::new();
+    let folder = place.folder.path().join("data/a folder?#%");
+    let file = folder.join("crow.db");
+    let store = Store::open(&file).await.unwrap();
+    begin(&store, "/p", 1).await;
+    assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
+    for entry in fs::read_dir(&folder).unwrap() {
+        assert_eq!(mode(&entry.unwrap().path()), 0o600);
+    }
+    store.close().await.unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    Store::open(&file).await.unwrap();
+    assert_eq!(mode(&file), 0o600);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_may_make_the_file_at_once() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let openings: Vec<_> = (0..8)
+            .map(|_| {
+                let file = place.file();
+                tokio::spawn(async move { begin(&Store::open(&file).await.unwrap(), "/p", 1).await })
+            })
+            .collect();
+        for opening in openings {
+            opening.await.unwrap();
+        }
+    }
+}
