@@ -1,0 +1,22 @@
+//! Child processes: each in a session and group of its own, without a terminal and without our input,
+//! with bounded output, and never left behind.
+//!
+//! Must never know what a program is for, what a tool or a model is, or which variables hold secrets:
+//! the caller names those.
+//!
+//! When the child exits, what it left running in its group is killed after a short drain: a command that
+//! wants something to live on has to be asked for in another way. A program that calls `setsid` itself
+//! leaves the group and is out of reach; it keeps nobody waiting.
+
+mod command;
+mod groups;
+mod output;
+mod run;
+
+pub use command::{Command, SpawnError};
+pub use groups::Groups;
+pub use output::{Output, Spilled};
+pub use run::{Bounds, Ended, Ran, run};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What a program said, in bounded memory: the beginning and the end are kept, and once they no longer
+//! hold everything, the whole goes to a file. Knows nothing of processes.
+
+use std::{collections::VecDeque, io, path::Path, path::PathBuf};
+
+use tokio::io::AsyncWriteExt;
+
+/// A program in a loop must not fill the disk; nobody reads more than this of one command.
+const SPILL_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// What a program said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// The beginning and the end, with a note between them of what was left out.
+    pub text: String,
+    /// How much there was.
+    pub n_bytes: u64,
+    /// How much of it `text` leaves out.
+    pub n_left_out: u64,
+    /// Where all of it is, when something was left out and a file could be written.
+    pub spilled: Option<Spilled>,
+}
+
+/// A file with all that a program said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spilled {
+    /// The file.
+    pub path: PathBuf,
+    /// How much it holds; less than there was only beyond a very large limit or on a full disk.
+    pub n_bytes: u64,
+}
+
+/// Collects output as it comes.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    head: Vec<u8>,
+    head_bytes: usize,
+    tail: VecDeque<u8>,
+    tail_bytes: usize,
+    n_bytes: u64,
+    spill: Spill,
+}
+
+#[derive(Debug)]
+enum Spill {
+    /// Everything fits so far; the file would go here.
+    NotNeeded(PathBuf),
+    Open(tokio::fs::File, Spilled),
+    Ended(Spilled),
+    /// Not wanted, or not possible.
+    Off,
+}
+
+impl Collector {
+    pub(crate) fn new(head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
+        Self {
+            head: Vec::new(),
+            head_bytes,
+            tail: VecDeque::new(),
+            tail_bytes,
+            n_bytes: 0,
+            spill: spill.map_or(Spill::Off, Spill::NotNeeded),
+        }
+    }
+
+    /// Takes more output in.
+    pub(crate) async fn push(&mut self, bytes: &[u8]) {
+        let fits = self.head.len() + self.tail.len() + bytes.len() <= self.head_bytes + self.tail_bytes;
+        if !fits {
+            self.spill(bytes).await;
+        }
+        self.n_bytes += bytes.len() as u64;
+        let (head, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
+        self.head.extend_from_slice(head);
+        let rest = &rest[rest.len().saturating_sub(self.tail_bytes)..];
+        let n_over = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
+        self.tail.drain(..n_over);
+        self.tail.extend(rest);
+    }
+
+    /// Shows what there is so far.
+    pub(crate) fn text(&self) -> String {
+        self.split().0
+    }
+
+    /// Ends it; the file is complete then.
+    pub(crate) async fn end(mut self) -> Output {
+        if let Spill::Open(file, _) = &mut self.spill
+            && let Err(error) = file.flush().await
+        {
+            tracing::warn!(%error, "could not write a command's output to a file");
+        }
+        let (text, n_left_out) = self.split();
+        let spilled = match self.spill {
+            Spill::Open(_, spilled) | Spill::Ended(spilled) => Some(spilled),
+            Spill::NotNeeded(_) | Spill::Off => None,
+        };
+        Output { text, n_bytes: self.n_bytes, n_left_out, spilled }
+    }
+
+    fn split(&self) -> (String, u64) {
+        let (front, back) = self.tail.as_slices();
+        if self.n_bytes == (self.head.len() + self.tail.len()) as u64 {
+            let whole = [&self.head, front, back].concat();
+            return (String::from_utf8_lossy(&whole).into_owned(), 0);
+        }
+        let tail = [front, back].concat();
+        let (head, tail) = (without_half_end(&self.head), without_half_start(&tail));
+        let n_left_out = self.n_bytes - (head.len() + tail.len()) as u64;
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        (format!("{head}\n… {n_left_out} bytes left out …\n{tail}"), n_left_out)
+    }
+
+    /// Writes to the file, which begins with all that was held until now.
+    async fn spill(&mut self, bytes: &[u8]) {
+        let opened = match std::mem::replace(&mut self.spill, Spill::Off) {
+            Spill::NotNeeded(folder) => match create(&folder).await {
+                Ok((file, path)) => {
+                    let (front, back) = self.tail.as_slices();
+                    let held = [&self.head, front, back].concat();
+                    append(file, Spilled { path, n_bytes: 0 }, &held).await
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not create a file for a command's output");
+                    Spill::Off
+                }
+            },
+            other @ (Spill::Open(..) | Spill::Ended(_) | Spill::Off) => other,
+        };
+        self.spill = match opened {
+            Spill::Open(file, spilled) => append(file, spilled, bytes).await,
+            other @ (Spill::NotNeeded(_) | Spill::Ended(_) | Spill::Off) => other,
+        };
+    }
+}
+
+async fn append(mut file: tokio::fs::File, mut spilled: Spilled, bytes: &[u8]) -> Spill {
+    let room = usize::try_from(SPILL_BYTES_MAX - spilled.n_bytes).unwrap_or(usize::MAX);
+    let bytes = &bytes[..bytes.len().min(room)];
+    let written = async {
+        file.write_all(bytes).await?;
+        // The file writes behind our back; at its end all has to be there.
+        if bytes.len() == room { file.flush().await } else { Ok(()) }
+    };
+    match written.await {
+        Ok(()) => {
+            spilled.n_bytes += bytes.len() as u64;
+            if bytes.len() == room { Spill::Ended(spilled) } else { Spill::Open(file, spilled) }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "could not write a command's output to a file");
+            Spill::Ended(spilled)
+        }
+    }
+}
+
+/// A new file that only we may read: output holds whatever the program knows.
+async fn create(folder: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
+    let folder = folder.to_owned();
+    let created = tokio::task::spawn_blocking(move || {
+        std::fs::create_dir_all(&folder)?;
+        let file = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&folder)?;
+        file.keep().map_err(io::Error::from)
+    });
+    let (file, path) = created.await.map_err(io::Error::other)??;
+    Ok((tokio::fs::File::from_std(file), path))
+}
+
+/// A character is at most four bytes, so at most three of its bytes can be without the rest.
+const HALF_CHAR_BYTES_MAX: usize = 3;
+
+fn without_half_end(bytes: &[u8]) -> &[u8] {
+    let from = bytes.len().saturating_sub(HALF_CHAR_BYTES_MAX);
+    let start = (from..bytes.len()).rev().find(|&at| bytes[at] >= 0xC0);
+    match start {
+        Some(at) if std::str::from_utf8(&bytes[at..]).is_err_and(|error| error.error_len().is_none()) => {
+            &bytes[..at]
+        }
+        Some(_) | None => bytes,
+    }
+}
+
+fn without_half_start(bytes: &[u8]) -> &[u8] {
+    let is_inner = |byte: &&u8| (0x80..0xC0).contains(*byte);
+    let n_inner = bytes.iter().take(HALF_CHAR_BYTES_MAX).take_while(is_inner).count();
+    &bytes[n_inner..]
+}

@@ -1,0 +1,240 @@
+use std::{
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use expect_test::{Expect, expect};
+use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Bounds, Command, Groups, Output, Ran, SpawnError, output::Collector, run};
+
+/// Far beyond what anything here takes; reached only when something hangs.
+const STUCK: Duration = Duration::from_secs(30);
+
+fn sh(script: &str) -> Command {
+    Command {
+        program: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        cwd: "/".into(),
+        env: vec![("CROW_ADDED".into(), "added".into())],
+        env_removed: vec!["HOME".into()],
+    }
+}
+
+fn bounds(timeout: Duration) -> Bounds {
+    Bounds { timeout, head_bytes: 40, tail_bytes: 20, spill: None }
+}
+
+async fn run_plainly(command: Command, timeout: Duration) -> Result<Ran, SpawnError> {
+    let groups = Groups::new();
+    let ran = run(&groups, command, bounds(timeout), &CancellationToken::new(), |_| ()).await;
+    assert_eq!(groups.n_alive(), 0);
+    ran
+}
+
+async fn check(script: &str, expect: Expect) {
+    let ran = run_plainly(sh(script), STUCK).await.unwrap();
+    expect.assert_eq(&format!("{:?}\n{}", ran.ended, ran.output.text));
+}
+
+#[tokio::test]
+async fn both_outputs_in_order() {
+    check("echo one; echo two >&2; echo three", expect![["Exited(0)\none\ntwo\nthree\n"]]).await;
+}
+
+#[tokio::test]
+async fn exit_code() {
+    check("echo no; exit 3", expect![["Exited(3)\nno\n"]]).await;
+}
+
+#[tokio::test]
+async fn signal() {
+    check("kill -9 $$", expect![["Signalled(9)\n"]]).await;
+}
+
+#[tokio::test]
+async fn environment_and_input() {
+    let script =
+        "echo $CROW_ADDED ${HOME:-no home}; cat; echo end; (: < /dev/tty) 2> /dev/null || echo no tty";
+    check(script, expect![["Exited(0)\nadded no home\nend\nno tty\n"]]).await;
+}
+
+#[tokio::test]
+async fn invalid_utf8() {
+    check(r"printf 'a\377b\303\251'", expect![["Exited(0)\na\u{fffd}bé"]]).await;
+}
+
+#[tokio::test]
+async fn output_cut_between_characters() {
+    let umlauts = "ä".repeat(50);
+    check(
+        &format!("printf x{umlauts}y"),
+        expect![["Exited(0)\nxäääääääääääääääääää\n… 44 bytes left out …\näääääääääy"]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_stays_behind_is_killed() {
+    let ran = run_plainly(sh("sleep 1000 & echo $!"), STUCK).await.unwrap();
+    gone(&ran.output.text).await;
+}
+
+#[tokio::test]
+async fn what_stays_behind_with_other_output_is_killed() {
+    let ran = run_plainly(sh("sleep 1000 > /dev/null 2>&1 & echo $!"), STUCK).await.unwrap();
+    gone(&ran.output.text).await;
+}
+
+#[tokio::test]
+async fn who_left_the_group_keeps_nobody_waiting() {
+    let ran = run_plainly(sh("setsid sleep 1000 & echo $!"), STUCK).await.unwrap();
+    let pid = ran.output.text.trim().parse().unwrap();
+    // Ours to clean up; it may not have got as far as leaving.
+    let _ = kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+}
+
+#[tokio::test]
+async fn missing_program_and_folder() {
+    let command = Command { program: "no-such-program-here".into(), ..sh("") };
+    let error = run_plainly(command, STUCK).await.unwrap_err();
+    expect!["there is no program no-such-program-here"].assert_eq(&error.to_string());
+    let command = Command { cwd: "/no/such/folder".into(), ..sh("") };
+    let error = run_plainly(command, STUCK).await.unwrap_err();
+    expect!["there is no folder /no/such/folder"].assert_eq(&error.to_string());
+}
+
+#[tokio::test]
+async fn timeout_kills_the_whole_group() {
+    let ran = run_plainly(sh("sleep 1000 & echo $!; wait"), Duration::from_secs(1)).await.unwrap();
+    expect!["TimedOut"].assert_eq(&format!("{:?}", ran.ended));
+    gone(&ran.output.text).await;
+}
+
+#[tokio::test]
+async fn cancel_kills_the_whole_group() {
+    let ran = cancel_once_it_speaks("sleep 1000 & echo $!; wait").await;
+    gone(&ran.output.text).await;
+}
+
+#[tokio::test]
+async fn asked_before_killed() {
+    let ran = cancel_once_it_speaks("trap 'echo bye; exit' TERM; echo up; sleep 1000 & wait").await;
+    expect![["up\nbye\n"]].assert_eq(&ran.output.text);
+}
+
+#[tokio::test]
+async fn killed_when_it_will_not_end() {
+    let ran = cancel_once_it_speaks("trap '' TERM; echo $$; while :; do sleep 1000; done").await;
+    gone(&ran.output.text).await;
+}
+
+async fn cancel_once_it_speaks(script: &str) -> Ran {
+    let cut = CancellationToken::new();
+    let ran = run(&Groups::new(), sh(script), bounds(STUCK), &cut, |_| cut.cancel()).await.unwrap();
+    expect!["Cancelled"].assert_eq(&format!("{:?}", ran.ended));
+    ran
+}
+
+#[tokio::test]
+async fn cancelled_before_it_began() {
+    let cut = CancellationToken::new();
+    cut.cancel();
+    let ran = run(&Groups::new(), sh("echo ran"), bounds(STUCK), &cut, |_| ()).await.unwrap();
+    expect!["Cancelled 0"].assert_eq(&format!("{:?} {}", ran.ended, ran.output.n_bytes));
+}
+
+#[tokio::test]
+async fn dropping_kills_the_group() {
+    let (groups, pid) = speak_then(|running| running.abort()).await;
+    gone(&pid).await;
+    assert_eq!(groups.n_alive(), 0);
+}
+
+#[tokio::test]
+async fn kill_all_kills_and_closes() {
+    let (groups, pid) = speak_then(|_| ()).await;
+    groups.kill_all();
+    gone(&pid).await;
+    let refused = run(&groups, sh("echo ran"), bounds(STUCK), &CancellationToken::new(), |_| ()).await;
+    assert!(matches!(refused, Err(SpawnError::Closed)));
+}
+
+/// Starts a child with a grandchild, waits for the grandchild's pid, then acts on the task.
+async fn speak_then(act: impl FnOnce(&tokio::task::JoinHandle<()>)) -> (Groups, String) {
+    let groups = Groups::new();
+    let (said, mut heard) = tokio::sync::mpsc::channel(1);
+    let ours = groups.clone();
+    let running = tokio::spawn(async move {
+        let say = |text: &str| said.try_send(text.to_owned()).unwrap();
+        let script = sh("sleep 1000 & echo $!; wait");
+        run(&ours, script, bounds(STUCK), &CancellationToken::new(), say).await.unwrap();
+    });
+    let pid = heard.recv().await.unwrap();
+    act(&running);
+    (groups, pid)
+}
+
+#[tokio::test]
+async fn big_output_is_bounded_and_spilled_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let n_bytes = 100_000_000;
+    let spill = Some(folder.path().join("new"));
+    let bounds = Bounds { timeout: STUCK, head_bytes: 1000, tail_bytes: 500, spill };
+    let pictures = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&pictures);
+    let progress = move |text: &str| seen.lock().unwrap().push(text.len());
+    let command = sh(&format!("yes | head -c {n_bytes}"));
+    let ran = run(&Groups::new(), command, bounds, &CancellationToken::new(), progress).await.unwrap();
+    let Output { text, n_bytes: n_seen, n_left_out, spilled } = ran.output;
+    assert_eq!((n_seen, n_left_out), (n_bytes, n_bytes - 1500));
+    assert!(text.len() < 1600 && text.contains("… 99998500 bytes left out …"));
+    assert!(pictures.lock().unwrap().iter().all(|&length| length < 1600));
+    let spilled = spilled.unwrap();
+    let found = std::fs::metadata(&spilled.path).unwrap();
+    assert_eq!((found.len(), spilled.n_bytes), (n_bytes, n_bytes));
+    assert_eq!(found.permissions().mode() & 0o777, 0o600);
+    let whole = std::fs::read(&spilled.path).unwrap();
+    assert!(whole.chunks(2).all(|line| line == b"y\n"));
+}
+
+#[tokio::test]
+async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let collect = async |folder: PathBuf, said: &str| {
+        let mut output = Collector::new(4, 4, Some(folder));
+        for byte in said.as_bytes() {
+            output.push(&[*byte]).await;
+        }
+        output.end().await
+    };
+    let fits = collect(folder.path().to_owned(), "12345678").await;
+    assert_eq!((fits.text.as_str(), fits.spilled), ("12345678", None));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let cut = collect(folder.path().to_owned(), "123456789").await;
+    assert_eq!(cut.text, "1234\n… 1 bytes left out …\n6789");
+    assert_eq!(std::fs::read_to_string(cut.spilled.unwrap().path).unwrap(), "123456789");
+    let nowhere = collect(Path::new("/dev/null/no").to_owned(), "123456789").await;
+    assert_eq!((nowhere.n_left_out, nowhere.spilled), (1, None));
+}
+
+/// Waits until a process is gone, or dead and waiting for somebody to notice.
+async fn gone(pid: &str) {
+    let pid = Pid::from_raw(pid.trim().parse().unwrap());
+    let began = Instant::now();
+    let mut tick = tokio::time::interval(Duration::from_millis(5));
+    while kill(pid, None) != Err(Errno::ESRCH) && !is_dead(pid) {
+        if began.elapsed() > STUCK {
+            panic!("{pid} lives on");
+        }
+        tick.tick().await;
+    }
+}
+
+fn is_dead(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
