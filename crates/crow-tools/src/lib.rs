@@ -1,0 +1,27 @@
+//! The machine for the model: files, search and commands behind one door, [`Tools`].
+//!
+//! Must never know who asked, whether it was allowed, or how a result travels: what a call would touch is
+//! said in its facets, somebody else judges them, and a failure is an outcome like any other.
+
+mod registry;
+mod tool;
+mod workspace;
+
+mod edit;
+mod glob;
+mod grep;
+mod read;
+mod terminal;
+mod todo;
+mod write;
+
+mod files;
+mod text;
+mod walk;
+
+pub use registry::{NameTaken, Tools};
+pub use tool::{Running, Tool, ToolCx};
+pub use workspace::Workspace;
+
+#[cfg(test)]
+mod tests;

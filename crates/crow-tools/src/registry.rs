@@ -1,0 +1,121 @@
+//! The tools there are, and the one way to run one. Knows no tool's inside.
+
+use std::sync::Arc;
+
+use crow_core::{Arguments, Call, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
+use serde_json::{Map, Value};
+
+use crate::{
+    Tool, ToolCx, Workspace,
+    edit::Edit,
+    glob::Glob,
+    grep::Grep,
+    read::Read,
+    terminal::Terminal,
+    todo::Todo,
+    tool::{CANCELLED, Refusal},
+    write::Write,
+};
+
+/// Every tool a model may call.
+#[derive(Clone)]
+pub struct Tools {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+/// There is a tool of that name already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is a tool named {0} already")]
+pub struct NameTaken(String);
+
+impl Tools {
+    /// The tools Crow brings along.
+    pub fn builtin() -> Self {
+        let tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(Read::new()),
+            Arc::new(Write::new()),
+            Arc::new(Edit::new()),
+            Arc::new(Terminal::new()),
+            Arc::new(Grep::new()),
+            Arc::new(Glob::new()),
+            Arc::new(Todo::new()),
+        ];
+        Self { tools }
+    }
+
+    /// How the model is told of them.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// Adds a tool under a name that is free.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), NameTaken> {
+        let name = &tool.spec().name;
+        if self.find(name).is_some() {
+            return Err(NameTaken(name.clone()));
+        }
+        self.tools.push(tool);
+        Ok(())
+    }
+
+    /// Says what a call would do. A call that [`Self::run`] would refuse touches nothing.
+    pub fn facets(&self, call: &Call, workspace: &Workspace) -> Facets {
+        let Some(tool) = self.find(&call.name) else {
+            let title = crate::tool::title(&call.name);
+            return Facets { title, kind: ToolKind::Other, locations: Vec::new(), touch: Touch::Nothing };
+        };
+        match fitting(tool, call, workspace) {
+            Ok(arguments) => tool.facets(&arguments, workspace),
+            Err(_) => Facets { touch: Touch::Nothing, ..tool.facets(&call.arguments.object(), workspace) },
+        }
+    }
+
+    /// Runs a call. Whatever is wrong with it is an outcome that says what to do about it.
+    pub async fn run(&self, call: &Call, cx: ToolCx<'_>) -> Outcome {
+        if cx.cut.is_cancelled() {
+            return Outcome::failed(CANCELLED);
+        }
+        let Some(tool) = self.find(&call.name) else {
+            let names: Vec<_> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+            return Outcome::failed(format!(
+                "there is no tool `{}`; the tools are: {}",
+                call.name,
+                names.join(", ")
+            ));
+        };
+        match fitting(tool, call, cx.workspace) {
+            Ok(arguments) => tool.run(&arguments, cx).await,
+            Err(Refusal(sentence)) => Outcome::failed(sentence),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&dyn Tool> {
+        self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
+    }
+}
+
+/// The arguments as the tool wants them, or why the call may not run.
+fn fitting(tool: &dyn Tool, call: &Call, workspace: &Workspace) -> Result<Map<String, Value>, Refusal> {
+    let arguments = match &call.arguments {
+        Arguments::Valid(value) | Arguments::Repaired { value, string_closed: false } => value,
+        Arguments::Repaired { value, string_closed: true } => {
+            // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
+            if matches!(tool.facets(value, workspace).touch, Touch::Writes(_) | Touch::Runs(_)) {
+                return Err(Refusal(format!(
+                    "`{}` was not run: the call was cut off in the middle of a text, so its arguments are not \
+                     whole; send it again, shorter or in several steps",
+                    call.name
+                )));
+            }
+            value
+        }
+        Arguments::Unreadable { why } => {
+            return Err(Refusal(format!(
+                "`{}` was not run: its arguments are not valid JSON ({why}); send the call again",
+                call.name
+            )));
+        }
+    };
+    repair::check_against(&tool.spec().parameters, arguments)
+        .map_err(|sentence| Refusal(format!("`{}` was not run: {sentence}", call.name)))
+}

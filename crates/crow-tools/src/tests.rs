@@ -1,0 +1,106 @@
+mod calls;
+mod edit;
+mod read;
+mod search;
+mod terminal;
+mod write;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crow_core::{Arguments, Call, CallId, Content, Outcome, Part};
+use crow_process::Groups;
+use expect_test::Expect;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ToolCx, Tools, Workspace};
+
+/// A project in a folder of its own, with a little something beside it.
+struct Machine {
+    folder: TempDir,
+    workspace: Workspace,
+    tools: Tools,
+    cut: CancellationToken,
+    groups: Groups,
+}
+
+/// Makes the files that `setup` makes, makes the calls, and compares everything that came of them.
+async fn check(setup: fn(&Path), calls: &[(&str, Value)], expect: Expect) {
+    let machine = Machine::new(setup);
+    let mut said = String::new();
+    for (name, arguments) in calls {
+        said += &machine.call(name, arguments.clone()).await;
+    }
+    expect.assert_eq(&said);
+}
+
+impl Machine {
+    fn new(setup: fn(&Path)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&cwd).unwrap();
+        setup(&cwd);
+        Self {
+            workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
+            folder,
+            tools: Tools::builtin(),
+            cut: CancellationToken::new(),
+            groups: Groups::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.workspace.cwd().join(name)
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        self.run(name, Arguments::Valid(arguments)).await
+    }
+
+    async fn run(&self, name: &str, arguments: Arguments) -> String {
+        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
+        let facets = self.tools.facets(&call, &self.workspace);
+        let outcome = self.tools.run(&call, self.cx(&|_| ())).await;
+        let outside = self.folder.path().canonicalize().unwrap().display().to_string();
+        let head = format!("> {} {:?} {:?}\n", facets.title, facets.kind, facets.touch);
+        (head + &show(&outcome)).replace(&outside, "$DIR")
+    }
+
+    fn cx<'a>(&'a self, progress: &'a (dyn Fn(Vec<Content>) + Send + Sync)) -> ToolCx<'a> {
+        ToolCx {
+            workspace: &self.workspace,
+            cut: &self.cut,
+            progress,
+            spill_dir: self.folder.path(),
+            groups: &self.groups,
+        }
+    }
+}
+
+fn show(outcome: &Outcome) -> String {
+    let mut said = format!("{:?}: ", outcome.status);
+    for part in &outcome.for_model {
+        match part {
+            Part::Text(text) => said += text,
+            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => said += &format!("{part:?}"),
+        }
+        if !said.ends_with('\n') {
+            said += "\n";
+        }
+    }
+    for content in &outcome.for_client {
+        match content {
+            Content::Text(_) => {}
+            Content::Image { .. } | Content::Diff { .. } => said += &format!("client: {content:?}\n"),
+        }
+    }
+    if let Some(plan) = &outcome.plan {
+        said += &format!("plan: {plan:?}\n");
+    }
+    said
+}

@@ -1,0 +1,162 @@
+use std::{fs, os::unix::fs::symlink};
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::{Machine, check};
+
+#[tokio::test]
+async fn numbered_lines() {
+    check(
+        |cwd| fs::write(cwd.join("a.txt"), "one\r\ntwo\nthree").unwrap(),
+        &[("read", json!({"file_path": "a.txt"}))],
+        expect![[r#"
+            > Read a.txt Read Reads(["$DIR/project/a.txt"])
+            Done:      1	one
+                 2	two
+                 3	three
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_page_and_how_to_go_on() {
+    let setup = |cwd: &std::path::Path| fs::write(cwd.join("a"), "1\n2\n3\n4\n5\n").unwrap();
+    let calls = [
+        ("read", json!({"file_path": "a", "offset": 2, "limit": 2})),
+        ("read", json!({"file_path": "a", "offset": 4})),
+        ("read", json!({"file_path": "a", "offset": 6})),
+    ];
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+        > Read a Read Reads(["$DIR/project/a"])
+        Done:      2	2
+             3	3
+        (lines 2 to 3 of 5; go on with offset=4)
+        > Read a Read Reads(["$DIR/project/a"])
+        Done:      4	4
+             5	5
+        > Read a Read Reads(["$DIR/project/a"])
+        Failed: could not read a from line 6: it has 5 lines
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read() {
+    let setup = |cwd: &std::path::Path| {
+        fs::create_dir(cwd.join("src")).unwrap();
+        fs::write(cwd.join("src/main.rs"), "").unwrap();
+        fs::write(cwd.join("binary"), b"\x7fELF\0\0").unwrap();
+        fs::File::create(cwd.join("large")).unwrap().set_len(1 << 30).unwrap();
+    };
+    let calls = ["src", "src/man.rs", "nowhere/at/all", "binary", "large", "/dev/zero", "src/main.rs"];
+    let calls = calls.map(|path| ("read", json!({"file_path": path})));
+    check(setup, &calls, expect![[r#"
+        > Read src Read Reads(["$DIR/project/src"])
+        Failed: could not read src: it is a folder; list it with `glob`
+        > Read src/man.rs Read Reads(["$DIR/project/src/man.rs"])
+        Failed: could not read src/man.rs: it does not exist; near names in that folder: main.rs
+        > Read nowhere/at/all Read Reads(["$DIR/project/nowhere/at/all"])
+        Failed: could not read nowhere/at/all: it does not exist
+        > Read binary Read Reads(["$DIR/project/binary"])
+        Failed: could not read binary: it is a binary file
+        > Read large Read Reads(["$DIR/project/large"])
+        Failed: could not read large: it is too large (1073741824 bytes, the limit is 16777216); search it with `grep` or show parts of it with `terminal`
+        > Read /dev/zero Read Reads(["/dev/zero"])
+        Failed: could not read /dev/zero: it is a device or a pipe, not a file
+        > Read src/main.rs Read Reads(["$DIR/project/src/main.rs"])
+        Done: (src/main.rs is empty)
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn encodings() {
+    let setup = |cwd: &std::path::Path| {
+        fs::write(cwd.join("bom"), b"\xEF\xBB\xBFhi").unwrap();
+        fs::write(cwd.join("utf16"), b"\xFF\xFEh\0i\0").unwrap();
+        fs::write(cwd.join("latin"), b"caf\xE9").unwrap();
+    };
+    let calls = ["bom", "utf16", "latin"].map(|path| ("read", json!({"file_path": path})));
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+        > Read bom Read Reads(["$DIR/project/bom"])
+        Done:      1	hi
+        > Read utf16 Read Reads(["$DIR/project/utf16"])
+        Done:      1	hi
+        > Read latin Read Reads(["$DIR/project/latin"])
+        Done:      1	caf�
+        (not valid in its encoding: what could not be read is shown as �, and `edit` will not take this file)
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_is_shown_as_one() {
+    check(
+        |cwd| fs::write(cwd.join("a.dat"), b"\x89PNG\r\n\x1a\n").unwrap(),
+        &[("read", json!({"file_path": "a.dat"}))],
+        expect![[r#"
+            > Read a.dat Read Reads(["$DIR/project/a.dat"])
+            Done: a.dat (image/png, 8 bytes):
+            Image { mime: "image/png", data: "iVBORw0KGgo=" }
+            client: Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn links_show_where_they_lead() {
+    let setup = |cwd: &std::path::Path| {
+        fs::write(cwd.join("../secret"), "secret").unwrap();
+        fs::create_dir(cwd.join("sub")).unwrap();
+        symlink("../secret", cwd.join("link")).unwrap();
+        symlink("..", cwd.join("sub/up")).unwrap();
+        symlink("round", cwd.join("round")).unwrap();
+    };
+    let calls = ["link", "sub/up/link", "../secret", "sub/up/../secret", "round", "./sub/../none/../link"];
+    let calls = calls.map(|path| ("read", json!({"file_path": path})));
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+            > Read link Read Reads(["$DIR/secret"])
+            Done:      1	secret
+            > Read sub/up/link Read Reads(["$DIR/secret"])
+            Done:      1	secret
+            > Read $DIR/secret Read Reads(["$DIR/secret"])
+            Done:      1	secret
+            > Read $DIR/secret Read Reads(["$DIR/secret"])
+            Done:      1	secret
+            > Read round Read Reads(["$DIR/project/round"])
+            Failed: could not read round: Too many levels of symbolic links (os error 40)
+            > Read $DIR/secret Read Reads(["$DIR/secret"])
+            Done:      1	secret
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn long_lines_and_long_pages_are_cut() {
+    let machine = Machine::new(|cwd| {
+        fs::write(cwd.join("long"), format!("{}\nend", "ä".repeat(3000))).unwrap();
+        fs::write(cwd.join("much"), format!("{}\n", "x".repeat(1000)).repeat(500)).unwrap();
+    });
+    let said = machine.call("read", json!({"file_path": "long"})).await;
+    assert!(said.contains("ä… (cut, the line has 3000 characters)\n     2\tend\n"));
+    let said = machine.call("read", json!({"file_path": "much"})).await;
+    assert!(
+        said.ends_with("(lines 1 to 100 of 500; go on with offset=101)\n"),
+        "{}",
+        &said[said.len() - 100..]
+    );
+}

@@ -1,0 +1,97 @@
+use std::sync::Mutex;
+
+use crow_core::{Arguments, Call, CallId, Content};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::{Machine, check, show};
+
+fn terminal(command: &str) -> (&'static str, Value) {
+    ("terminal", json!({"command": command}))
+}
+
+#[tokio::test]
+async fn how_commands_end() {
+    let calls = [
+        terminal("pwd"),
+        terminal("true"),
+        terminal("echo out; echo err >&2; exit 3"),
+        terminal("printf half; kill -15 $$"),
+        ("terminal", json!({"command": "echo begun; sleep 1000", "timeout": 1})),
+    ];
+    check(
+        |_| (),
+        &calls,
+        expect![[r#"
+        > `pwd` Execute Runs("pwd")
+        Done: $DIR/project
+        > `true` Execute Runs("true")
+        Done: (no output)
+        > `echo out; echo err >&2; exit 3` Execute Runs("echo out; echo err >&2; exit 3")
+        Failed: out
+        err
+        exit code 3
+        > `printf half; kill -15 $$` Execute Runs("printf half; kill -15 $$")
+        Failed: half
+        ended by signal 15
+        > `echo begun; sleep 1000` Execute Runs("echo begun; sleep 1000")
+        Failed: begun
+        stopped: it ran longer than 1 s
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn title_is_one_line() {
+    check(
+        |_| (),
+        &[terminal("# count\n# to three\nseq 3")],
+        expect![[r##"
+        > `# count…` Execute Runs("# count\n# to three\nseq 3")
+        Done: 1
+        2
+        3
+    "##]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_input_and_no_secrets() {
+    check(|_| (), &[terminal("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")], expect![[r#"
+        > `cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}` Execute Runs("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")
+        Done: hidden crow-tools
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn long_output_goes_to_a_file() {
+    let machine = Machine::new(|_| ());
+    let said = machine.call("terminal", json!({"command": "seq 1 100000"})).await;
+    assert!(said.len() < 40_000);
+    let (_, path) = said.trim_end().rsplit_once("(all of the output is in $DIR/").unwrap();
+    let whole = std::fs::read_to_string(machine.folder.path().join(path.trim_end_matches(')'))).unwrap();
+    assert_eq!((whole.lines().count(), whole.lines().last()), (100_000, Some("100000")));
+}
+
+#[tokio::test]
+async fn cancelled_with_what_it_said() {
+    let machine = Machine::new(|_| ());
+    let shown = Mutex::new(Vec::new());
+    let progress = |contents: Vec<Content>| {
+        shown.lock().unwrap().extend(contents);
+        machine.cut.cancel();
+    };
+    let arguments =
+        Arguments::Valid(json!({"command": "echo begun; sleep 1000"}).as_object().unwrap().clone());
+    let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments };
+    let outcome = machine.tools.run(&call, machine.cx(&progress)).await;
+    expect![[r#"
+        Failed: begun
+        stopped: the turn was cancelled
+    "#]]
+    .assert_eq(&show(&outcome));
+    assert_eq!(*shown.lock().unwrap(), [Content::Text("begun\n".into())]);
+    assert_eq!(machine.groups.n_alive(), 0);
+}

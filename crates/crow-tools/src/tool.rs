@@ -1,0 +1,94 @@
+//! What a tool is. Knows none of them.
+
+use std::{fmt, path::Path, pin::Pin};
+
+use crow_core::{Content, Facets, Outcome, ToolSpec};
+use crow_process::Groups;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::Workspace;
+
+/// A call at work.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+/// Something the model can have done.
+pub trait Tool: Send + Sync {
+    /// How the model is told of it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Says what a call would do, whatever is in its arguments.
+    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
+
+    /// Does it. The arguments fit the schema.
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a>;
+}
+
+/// All that a call has around it.
+#[derive(Clone, Copy)]
+pub struct ToolCx<'a> {
+    /// The session's folders and what was read in them.
+    pub workspace: &'a Workspace,
+    /// Stops the call.
+    pub cut: &'a CancellationToken,
+    /// Shows what there is so far; each picture replaces the one before.
+    pub progress: &'a (dyn Fn(Vec<Content>) + Send + Sync),
+    /// Where output goes that is too long for the model.
+    pub spill_dir: &'a Path,
+    /// The programs alive.
+    pub groups: &'a Groups,
+}
+
+/// Why a call was not done, as a sentence for the model.
+#[derive(Debug)]
+pub(crate) struct Refusal(pub(crate) String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
+
+/// Makes a call's work into a running call, and a refusal into a failed outcome.
+pub(crate) fn answer<'a>(work: impl Future<Output = Result<Outcome, Refusal>> + Send + 'a) -> Running<'a> {
+    Box::pin(async move { work.await.unwrap_or_else(|Refusal(sentence)| Outcome::failed(sentence)) })
+}
+
+/// Does work that blocks, off the thread that everybody shares.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.unwrap_or_else(|error| Err(Refusal(format!("the tool broke: {error}"))))
+}
+
+/// Reads arguments into a tool's own type.
+pub(crate) fn parse<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, Refusal> {
+    serde_json::from_value(Value::Object(arguments.clone()))
+        .map_err(|error| Refusal(format!("the arguments do not fit: {error}")))
+}
+
+/// Shows a text argument, empty when there is none: facets are wanted of broken calls too.
+pub(crate) fn text_of<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A title is one line in a list.
+const TITLE_CHARS_MAX: usize = 100;
+
+/// Makes a title of one line out of anything.
+pub(crate) fn title(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let line = lines.next().unwrap_or_default().trim_end();
+    let is_whole = lines.next().is_none() && line.chars().count() <= TITLE_CHARS_MAX;
+    let shown = line.chars().map(|c| if c.is_control() { ' ' } else { c });
+    if is_whole { shown.collect() } else { shown.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() }
+}
+
+/// Makes a title of what is done to a path, which a broken call may not have.
+pub(crate) fn about(verb: &str, path: &str, workspace: &Workspace) -> String {
+    if path.is_empty() { verb.to_owned() } else { title(&format!("{verb} {}", workspace.shown(path))) }
+}

@@ -1,0 +1,143 @@
+//! A session's folders, where its paths lead, and which files it has seen in which state.
+//! Knows nothing of tools.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    ffi::OsString,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Component, Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Forgetting a file only means that it has to be read again before it is edited.
+const SEEN_MAX: usize = 10_000;
+
+/// As many as Linux follows before it says that there is a loop.
+const LINKS_MAX: usize = 40;
+
+/// The place a session works in; one per session.
+#[derive(Debug)]
+pub struct Workspace {
+    cwd: PathBuf,
+    roots: Vec<PathBuf>,
+    secret_variables: Vec<String>,
+    seen: Mutex<HashMap<PathBuf, Stamp>>,
+}
+
+/// The state of a file, by its content: a new time alone is no change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    n_bytes: usize,
+    hash: u64,
+}
+
+impl Stamp {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Self { n_bytes: bytes.len(), hash: hasher.finish() }
+    }
+}
+
+impl Workspace {
+    /// Opens a workspace. `roots` beside `cwd` may be worked in; `secret_variables` are kept from commands.
+    pub fn new(cwd: PathBuf, roots: &[PathBuf], secret_variables: Vec<String>) -> Self {
+        let mut resolved = vec![resolve(&cwd)];
+        for root in roots.iter().map(|root| resolve(root)) {
+            if !resolved.contains(&root) {
+                resolved.push(root);
+            }
+        }
+        Self { cwd, roots: resolved, secret_variables, seen: Mutex::default() }
+    }
+
+    /// The folder that relative paths start from, as the client spells it.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The folders it may work in, resolved through links as [`crow_core::Touch`] paths are; the first is `cwd`.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// Variables that commands do not get.
+    pub(crate) fn secret_variables(&self) -> &[String] {
+        &self.secret_variables
+    }
+
+    /// Makes a path absolute and keeps the client's spelling, links and all.
+    pub(crate) fn absolute(&self, path: &str) -> PathBuf {
+        let joined = self.cwd.join(path);
+        // Going up from behind a link leads elsewhere than the spelling says.
+        if joined.components().any(|part| part == Component::ParentDir) {
+            return resolve(&joined);
+        }
+        joined.components().collect()
+    }
+
+    /// The path that the system really arrives at, whether something is there or not.
+    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
+        resolve(&self.cwd.join(path))
+    }
+
+    /// Spells a path for people: relative when it is inside `cwd`.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        let absolute = self.absolute(path);
+        let inside = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
+        match inside {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => absolute.display().to_string(),
+        }
+    }
+
+    /// Remembers the state in which a file was shown to the model or left by it.
+    pub(crate) fn remember(&self, path: PathBuf, stamp: Stamp) {
+        let mut seen = self.lock();
+        if seen.len() >= SEEN_MAX && !seen.contains_key(&path) {
+            seen.clear();
+        }
+        seen.insert(path, stamp);
+    }
+
+    /// The state in which the model knows a file.
+    pub(crate) fn seen(&self, path: &Path) -> Option<Stamp> {
+        self.lock().get(path).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Stamp>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
+/// link to nothing would create something.
+fn resolve(path: &Path) -> PathBuf {
+    let mut ahead: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
+    let mut resolved = PathBuf::new();
+    let mut n_links = 0;
+    while let Some(part) = ahead.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) => {
+                resolved.pop();
+            }
+            Some(Component::CurDir) | None => {}
+            Some(Component::RootDir | Component::Prefix(_)) => resolved.push(part),
+            Some(Component::Normal(_)) => {
+                let next = resolved.join(part);
+                match fs::read_link(&next) {
+                    Ok(target) if n_links < LINKS_MAX => {
+                        n_links += 1;
+                        for part in target.components().rev() {
+                            ahead.push_front(part.as_os_str().to_owned());
+                        }
+                    }
+                    Ok(_) | Err(_) => resolved = next,
+                }
+            }
+        }
+    }
+    resolved
+}
