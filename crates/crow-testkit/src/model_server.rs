@@ -1,0 +1,199 @@
+//! A scripted model on a real socket: HTTP/1.1 by hand, so that a test can cut it anywhere.
+//!
+//! It runs on a thread of its own, whatever runtime or paused clock the test has.
+#![expect(clippy::panic, reason = "a server that cannot start or a wait without end fails the test")]
+
+mod answering;
+mod http;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot, watch};
+
+use crate::{Answer, Script, violations};
+use http::{Connection, Request};
+
+/// Long enough for a loaded machine; a test that waits longer will wait for ever.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// A model that says what its script says and refuses what strict providers refuse.
+#[derive(Debug)]
+pub struct ModelServer {
+    base_url: String,
+    shared: Arc<Shared>,
+    /// Dropping it ends the server's thread.
+    _alive: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+    releases: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: std::collections::VecDeque<Answer>,
+    requests: Vec<Value>,
+    heads: Vec<String>,
+    hung_up: Vec<bool>,
+    refused: Vec<String>,
+    n_connections: usize,
+}
+
+impl ModelServer {
+    /// Starts to answer on a free port of the loopback.
+    pub fn start(script: impl Into<Script>) -> Self {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?, listener))
+        });
+        let Ok((address, listener)) = listener else { panic!("no free port on the loopback") };
+        let state = State { answers: script.into().answers.into(), ..State::default() };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: watch::Sender::new(()),
+            releases: Semaphore::new(0),
+        });
+        let (alive, until) = oneshot::channel();
+        let serving = Arc::clone(&shared);
+        std::thread::spawn(move || serve(listener, &serving, until));
+        Self { base_url: format!("http://{address}/v1"), shared, _alive: alive }
+    }
+
+    /// The address a provider is configured with.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Adds answers after those that are left.
+    pub fn add(&self, script: impl Into<Script>) {
+        self.shared.lock().answers.extend(script.into().answers);
+    }
+
+    /// The bodies of the requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// The request lines and headers of the requests so far.
+    pub fn heads(&self) -> Vec<String> {
+        self.shared.lock().heads.clone()
+    }
+
+    /// What was refused so far, with reasons; empty at the end of a good test.
+    pub fn refused(&self) -> Vec<String> {
+        self.shared.lock().refused.clone()
+    }
+
+    /// Connections taken so far.
+    pub fn n_connections(&self) -> usize {
+        self.shared.lock().n_connections
+    }
+
+    /// Lets one `hold` go on, now or when it is reached.
+    pub fn release(&self) {
+        self.shared.releases.add_permits(1);
+    }
+
+    /// Waits until `n` requests have arrived.
+    pub async fn wait_for_requests(&self, n: usize) {
+        self.wait(&format!("request {n}"), |state| state.requests.len() >= n).await;
+    }
+
+    /// Waits until the client of request `n`, from 0, has hung up.
+    pub async fn disconnected(&self, n: usize) {
+        self.wait(&format!("the end of request {n}"), |state| state.hung_up.get(n) == Some(&true)).await;
+    }
+
+    async fn wait(&self, what: &str, is_so: impl Fn(&State) -> bool) {
+        let mut changes = self.shared.changed.subscribe();
+        let (give_up, given_up) = oneshot::channel::<()>();
+        // A thread's clock: the test's own may stand still or jump.
+        std::thread::spawn(move || {
+            std::thread::sleep(WAIT_MAX);
+            drop(give_up);
+        });
+        let seen = changes.wait_for(|()| is_so(&self.shared.lock()));
+        tokio::select! {
+            _ = seen => {}
+            _ = given_up => panic!("waited in vain for {what}"),
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let value = change(&mut self.lock());
+        self.changed.send_replace(());
+        value
+    }
+
+    /// Notes a request; gives its number and the answer it gets.
+    fn take(&self, request: Request) -> (usize, Answer) {
+        let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+        self.change(|state| {
+            let mut found = violations(&body);
+            if found.is_empty() && state.answers.is_empty() {
+                found.push("the script has no answer left".to_owned());
+            }
+            let n = state.requests.len();
+            let answer = if found.is_empty() { state.answers.pop_front() } else { None };
+            let answer = answer.unwrap_or_else(|| answering::refusal(&found));
+            state.refused.extend(found.into_iter().map(|why| format!("request {n}: {why}")));
+            state.requests.push(body);
+            state.heads.push(request.head);
+            state.hung_up.push(false);
+            (n, answer)
+        })
+    }
+}
+
+fn serve(listener: std::net::TcpListener, shared: &Arc<Shared>, until: oneshot::Receiver<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let Ok(runtime) = runtime else { panic!("no runtime for the model server") };
+    runtime.block_on(async {
+        let Ok(listener) = TcpListener::from_std(listener) else { panic!("the listener is broken") };
+        let accept = async {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve_connection(stream, Arc::clone(shared)));
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            _ = until => {}
+        }
+    });
+}
+
+async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
+    shared.change(|state| state.n_connections += 1);
+    let mut numbers = Vec::new();
+    let mut connection = Connection::new(stream);
+    while let Ok(Some(request)) = connection.read_request().await {
+        let answer = match request.target() {
+            (_, "/v1/models") => answering::models(),
+            ("POST", "/v1/chat/completions") => {
+                let (n, answer) = shared.take(request);
+                numbers.push(n);
+                answer
+            }
+            (method, path) => answering::status(404, &format!("no {method} {path} here")),
+        };
+        if answering::give(&answer, &mut connection, &shared.releases).await.is_err() {
+            break;
+        }
+    }
+    drop(connection);
+    shared.change(|state| numbers.into_iter().for_each(|n| state.hung_up[n] = true));
+}

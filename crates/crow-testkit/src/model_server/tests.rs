@@ -1,0 +1,72 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use super::ModelServer;
+
+const GOOD: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+
+fn connect(server: &ModelServer) -> TcpStream {
+    let address = server.base_url().strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap();
+    TcpStream::connect(address).unwrap()
+}
+
+fn post(stream: &mut TcpStream, body: &str) {
+    let length = body.len();
+    write!(stream, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+}
+
+fn read_until(stream: &mut TcpStream, end: &str) -> String {
+    let mut seen = Vec::new();
+    let mut byte = [0];
+    while !seen.ends_with(end.as_bytes()) && stream.read(&mut byte).unwrap() > 0 {
+        seen.extend(byte);
+    }
+    String::from_utf8(seen).unwrap()
+}
+
+#[test]
+fn one_connection_carries_several_answers() {
+    let server = ModelServer::start("text \"Hello\"\nstatus 500 {}");
+    let mut stream = connect(&server);
+    post(&mut stream, GOOD);
+    let answer = read_until(&mut stream, "0\r\n\r\n");
+    assert!(answer.contains(r#""content":"Hello""#) && answer.contains("data: [DONE]"), "{answer}");
+    post(&mut stream, GOOD);
+    assert!(read_until(&mut stream, "{}").starts_with("HTTP/1.1 500"));
+    assert_eq!((server.requests().len(), server.n_connections()), (2, 1));
+    assert!(server.refused().is_empty());
+}
+
+#[test]
+fn a_bad_request_is_refused() {
+    let server = ModelServer::start("text \"Hello\"");
+    let mut stream = connect(&server);
+    post(&mut stream, r#"{"model":"m","messages":[]}"#);
+    assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
+    assert_eq!(server.refused(), ["request 0: `messages` is missing or empty"]);
+}
+
+#[test]
+fn a_request_too_many_is_refused() {
+    let server = ModelServer::start("");
+    let mut stream = connect(&server);
+    post(&mut stream, GOOD);
+    assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
+    assert_eq!(server.refused(), ["request 0: the script has no answer left"]);
+}
+
+#[tokio::test]
+async fn a_held_answer_ends_by_release_or_by_hanging_up() {
+    let server = ModelServer::start("text \"a\" | hold | text \"b\"\nhold");
+    let mut stream = connect(&server);
+    post(&mut stream, GOOD);
+    assert!(read_until(&mut stream, "\"a\"").ends_with("\"a\""));
+    server.release();
+    assert!(read_until(&mut stream, "0\r\n\r\n").contains("\"b\""));
+    post(&mut stream, GOOD);
+    server.wait_for_requests(2).await;
+    drop(stream);
+    server.disconnected(1).await;
+}

@@ -1,0 +1,205 @@
+//! What the scripted model answers, as values and in a small language for transcripts.
+//!
+//! One line is the answer to one request; its steps are separated by `|`:
+//! `thought "hm" | text "Hello" | call read {"file_path": "a"} | usage 10 2`, `hold`, `cut`,
+//! `header "retry-after" "1" | status 429 {"error": "busy"}`. Lines that begin with `#` say nothing.
+#![expect(clippy::panic, reason = "a script that cannot be read is a mistake in the test")]
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+/// The answers of a model, one for each request.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    /// The answers in the order of the requests.
+    pub answers: Vec<Answer>,
+}
+
+/// The answer to one request. Unless its steps say otherwise it ends as a good provider ends it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// What is sent, in order.
+    pub steps: Vec<Step>,
+    /// Cuts the body into pieces of so many bytes.
+    pub split: Option<usize>,
+}
+
+/// One thing the model does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Sends words.
+    Text(String),
+    /// Sends reasoning.
+    Thought(String),
+    /// Sends a whole call in two pieces; its id is `call_` and its index.
+    Call {
+        /// Which tool.
+        name: String,
+        /// With what; any text, valid or not.
+        arguments: String,
+    },
+    /// Sends a whole chunk as given.
+    Chunk(Value),
+    /// Sends what the reply cost.
+    Usage {
+        /// Tokens read.
+        input: u64,
+        /// Tokens written.
+        output: u64,
+    },
+    /// Sends the finish reason, instead of the one that fits.
+    Finish(String),
+    /// Sends these bytes as they are; nothing is added at the end of the answer.
+    Raw(Vec<u8>),
+    /// Waits for `release` or until the client hangs up.
+    Hold,
+    /// Closes the connection in the middle.
+    Cut,
+    /// Adds a header to the answer.
+    Header(String, String),
+    /// Answers with a status and a body instead of a stream.
+    Status {
+        /// The code.
+        code: u16,
+        /// The body, as it is.
+        body: String,
+    },
+}
+
+impl Script {
+    /// Reads a script; see the module for its language.
+    #[track_caller]
+    pub fn parse(text: &str) -> Self {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        Self { answers: lines.map(Answer::parse).collect() }
+    }
+
+    /// Makes a script from its answers.
+    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { answers: answers.into_iter().collect() }
+    }
+}
+
+impl From<&str> for Script {
+    #[track_caller]
+    fn from(text: &str) -> Self {
+        Self::parse(text)
+    }
+}
+
+impl Answer {
+    /// Makes an answer from its steps.
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { steps: steps.into_iter().collect(), split: None }
+    }
+
+    /// Answers with these bytes as the body of a stream.
+    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new([Step::Raw(bytes.into())])
+    }
+
+    /// Cuts the body into pieces of `n_bytes`.
+    #[must_use]
+    pub fn split(mut self, n_bytes: usize) -> Self {
+        self.split = Some(n_bytes);
+        self
+    }
+
+    /// Reads one line of a script.
+    #[track_caller]
+    pub fn parse(line: &str) -> Self {
+        let mut answer = Self::default();
+        let mut rest = Rest { line, text: line };
+        loop {
+            match rest.word() {
+                "split" => answer.split = Some(rest.number()),
+                word => answer.steps.push(rest.step(word)),
+            }
+            rest.text = rest.text.trim_start();
+            match rest.text.strip_prefix('|') {
+                Some(text) => rest.text = text,
+                None if rest.text.is_empty() => return answer,
+                None => rest.fail("a `|`"),
+            }
+        }
+    }
+}
+
+/// The part of a line that is not read yet.
+struct Rest<'a> {
+    line: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Rest<'a> {
+    #[track_caller]
+    fn step(&mut self, word: &str) -> Step {
+        match word {
+            "text" => Step::Text(self.string()),
+            "thought" => Step::Thought(self.string()),
+            "call" => {
+                let name = self.word().to_owned();
+                // A string stands for itself, so that a script can send broken arguments.
+                let value = self.value();
+                let arguments = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                Step::Call { name, arguments }
+            }
+            "chunk" => Step::Chunk(self.value()),
+            "usage" => Step::Usage { input: self.number(), output: self.number() },
+            "finish" => Step::Finish(self.word().to_owned()),
+            "raw" => Step::Raw(self.string().into_bytes()),
+            "hold" => Step::Hold,
+            "cut" => Step::Cut,
+            "header" => Step::Header(self.string(), self.string()),
+            "status" => {
+                let code = self.number();
+                let body = if self.is_at_end() { String::new() } else { self.value().to_string() };
+                Step::Status { code, body }
+            }
+            _ => self.fail("a step"),
+        }
+    }
+
+    fn is_at_end(&self) -> bool {
+        let text = self.text.trim_start();
+        text.is_empty() || text.starts_with('|')
+    }
+
+    fn word(&mut self) -> &'a str {
+        let text = self.text.trim_start();
+        let end = text.find(|c: char| c.is_whitespace() || c == '|').unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        self.text = rest;
+        word
+    }
+
+    #[track_caller]
+    fn number<N: std::str::FromStr>(&mut self) -> N {
+        self.word().parse().unwrap_or_else(|_| self.fail("a number"))
+    }
+
+    #[track_caller]
+    fn string(&mut self) -> String {
+        let value = self.value();
+        value.as_str().map_or_else(|| self.fail("a string"), str::to_owned)
+    }
+
+    #[track_caller]
+    fn value(&mut self) -> Value {
+        let mut values = serde_json::Deserializer::from_str(self.text).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.text = &self.text[values.byte_offset()..];
+                value
+            }
+            Some(Err(_)) | None => self.fail("a JSON value"),
+        }
+    }
+
+    #[track_caller]
+    fn fail(&self, wanted: &str) -> ! {
+        panic!("expected {wanted} before `{}` in `{}`", self.text, self.line)
+    }
+}
