@@ -1,0 +1,43 @@
+//! Prints what one chunk of a stream costs the decoder.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use crow_core::ModelEvent;
+use crow_model::Decoder;
+
+const N_CHUNKS: u32 = 200_000;
+const N_ROUNDS: u32 = 5;
+
+fn main() {
+    let chunk = concat!(
+        r#"data: {"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":1700000000,"#,
+        r#""model":"some-model-name","system_fingerprint":"fp_0123456789","choices":[{"index":0,"#,
+        r#""delta":{"content":" words"},"logprobs":null,"finish_reason":null}]}"#,
+        "\n\n"
+    );
+    for (name, cut) in [("whole", chunk.len()), ("cut in two", chunk.len() / 2)] {
+        let best = (0..N_ROUNDS).map(|_| round(chunk.as_bytes(), cut)).fold(f64::INFINITY, f64::min);
+        println!("{name}: {best:.0} ns for a chunk of {} bytes", chunk.len());
+    }
+}
+
+fn round(chunk: &[u8], cut: usize) -> f64 {
+    let mut decoder = Decoder::new();
+    let mut n_bytes = 0;
+    let start = Instant::now();
+    for _ in 0..N_CHUNKS {
+        let (head, tail) = chunk.split_at(cut);
+        for bytes in [head, tail] {
+            let fed = decoder.feed(black_box(bytes), &mut |event| {
+                if let ModelEvent::Text(text) = event {
+                    n_bytes += text.len();
+                }
+            });
+            assert!(fed.is_ok(), "{fed:?}");
+        }
+    }
+    assert_eq!(n_bytes, N_CHUNKS as usize * " words".len());
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(N_CHUNKS)
+}

@@ -1,0 +1,268 @@
+//! Asks a model once, with its retries, and reports how the reply ended. The leaf that owns the connection:
+//! a cut ends it here, and what arrived until then is the reply.
+
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::pin::Pin;
+use std::time::Duration;
+
+use crow_core::{Delta, Ended, Failure, FailureKind, ForModel, ModelEvent, Reply, ReplyBuilder, ToolSpec};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, Request, Response};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use crate::decoder::{Decoder, Finish, StreamError};
+use crate::failure::{Asked, BadAnswer};
+use crate::http::{address, headers};
+use crate::retry::{Cause, Tried, next_try, notice, retry_after};
+use crate::{Http, ModelSettings, request};
+
+/// A model may think for minutes before its first word; a stream silent for longer is dead.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// Room for the body of a refusal; only its first sentences are read.
+const REFUSAL_LEN_MAX: usize = 64 * 1024;
+
+/// A refusal is sent in one go; one that dawdles is judged by what came.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// After `[DONE]` only the end of the body is to come; reading it keeps the connection for the next request.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Who hears a reply while it arrives.
+pub trait Listener: Send {
+    /// Takes the next words.
+    fn heard(&mut self, delta: Delta<'_>);
+    /// Takes a notice that the next try has to wait.
+    fn waiting(&mut self, notice: String);
+    /// Waits until more can be taken; a slow listener slows the stream.
+    fn room(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// One question to a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Which model, and how.
+    pub settings: &'a ModelSettings,
+    /// The conversation so far.
+    pub transcript: ForModel<'a>,
+    /// The tools on offer.
+    pub tools: &'a [ToolSpec],
+    /// The place the reply takes in its session.
+    pub seq: u64,
+}
+
+/// Asks a model. Whatever goes wrong, the reply says so in how it ended.
+pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &CancellationToken) -> Reply {
+    let request = match request_of(ask) {
+        Ok(request) => request,
+        Err(failure) => return ReplyBuilder::new(ask.seq).end(Ended::Failed(failure)),
+    };
+    let client = http.client(request.url());
+    let mut said_before = None;
+    let mut n_failed = 0;
+    loop {
+        // Bytes in memory can always be sent once more.
+        let again = request.try_clone().unwrap_or_else(|| Request::new(Method::POST, request.url().clone()));
+        let mut one = Try {
+            asked: Asked::model(ask.settings),
+            cut: Box::pin(cut.cancelled()),
+            reply: ReplyBuilder::new(ask.seq),
+            was_heard: false,
+            said_before: &mut said_before,
+        };
+        let ended = one.run(client, again, listener).await;
+        let Try { reply, was_heard, .. } = one;
+        let tried = match ended {
+            TryEnd::Over(ended) => return reply.end(ended),
+            TryEnd::Failed(tried) => tried,
+        };
+        n_failed += 1;
+        let retries_max = ask.settings.retries_max;
+        let wait = next_try(n_failed, retries_max, &tried, jitter()).filter(|_| !was_heard);
+        let Some(wait) = wait else { return reply.end(Ended::Failed(tried.failure)) };
+        tracing::debug!(kind = %tried.failure.kind, n_failed, "asking the model again");
+        listener.waiting(notice(&tried, wait, n_failed, retries_max));
+        tokio::select! {
+            biased;
+            () = cut.cancelled() => return ReplyBuilder::new(ask.seq).end(Ended::Cancelled),
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+fn request_of(ask: Ask<'_>) -> Result<Request, Failure> {
+    let provider = &ask.settings.provider;
+    let body = request::body(ask.settings, ask.transcript, ask.tools).map_err(|error| {
+        Failure::new(FailureKind::Internal, format!("the request could not be written: {error}"))
+    })?;
+    let mut request = Request::new(Method::POST, address(provider, &["chat", "completions"])?);
+    *request.headers_mut() = headers(provider)?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *request.body_mut() = Some(body.into());
+    Ok(request)
+}
+
+/// A number from 0 to 1 by chance; the hasher's keys are as good as any.
+fn jitter() -> f64 {
+    let chance = RandomState::new().build_hasher().finish();
+    f64::from((chance >> 32) as u32) / f64::from(u32::MAX)
+}
+
+/// How one try ended.
+enum TryEnd {
+    /// For good.
+    Over(Ended),
+    /// Perhaps another goes better.
+    Failed(Tried),
+}
+
+impl From<Tried> for TryEnd {
+    fn from(tried: Tried) -> Self {
+        Self::Failed(tried)
+    }
+}
+
+struct Try<'a> {
+    asked: Asked<'a>,
+    cut: Pin<Box<WaitForCancellationFuture<'a>>>,
+    reply: ReplyBuilder,
+    /// A person has seen something of this try.
+    was_heard: bool,
+    /// Status and body of the refusal before.
+    said_before: &'a mut Option<(u16, String)>,
+}
+
+impl Try<'_> {
+    async fn run(&mut self, client: &Client, request: Request, listener: &mut impl Listener) -> TryEnd {
+        let answer = tokio::select! {
+            biased;
+            () = &mut self.cut => return TryEnd::Over(Ended::Cancelled),
+            answer = timeout(IDLE_MAX, client.execute(request)) => answer,
+        };
+        let ended = match answer {
+            Err(_) => Err(self.asked.silence(IDLE_MAX).into()),
+            Ok(Err(error)) => Err(self.asked.no_answer(&error).into()),
+            Ok(Ok(response)) if response.status().is_success() => self.listen(response, listener).await,
+            Ok(Ok(response)) => Err(self.refused(response).await),
+        };
+        ended.unwrap_or_else(|end| end)
+    }
+
+    /// Reads the stream to its end. Leaving it early drops the connection at once.
+    async fn listen(
+        &mut self,
+        mut response: Response,
+        listener: &mut impl Listener,
+    ) -> Result<TryEnd, TryEnd> {
+        let mut decoder = Decoder::new();
+        let mut broken = None;
+        let mut heard_at = Instant::now();
+        let mut idle = Box::pin(sleep(IDLE_MAX));
+        loop {
+            let bytes = tokio::select! {
+                biased;
+                () = &mut self.cut => return Err(TryEnd::Over(Ended::Cancelled)),
+                bytes = response.chunk() => bytes,
+                () = &mut idle => {
+                    // Setting the timer only here keeps it off the path of each chunk.
+                    if heard_at.elapsed() >= IDLE_MAX {
+                        return Err(self.asked.silence(IDLE_MAX).into());
+                    }
+                    idle.as_mut().reset(heard_at + IDLE_MAX);
+                    continue;
+                }
+            };
+            let bytes = match bytes {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => break,
+                Err(error) => {
+                    broken = Some(error);
+                    break;
+                }
+            };
+            heard_at = Instant::now();
+            let fed = decoder
+                .feed(&bytes, &mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
+            fed.map_err(|error| self.bad_stream(&error))?;
+            tokio::select! {
+                biased;
+                () = &mut self.cut => return Err(TryEnd::Over(Ended::Cancelled)),
+                () = listener.room() => {}
+            }
+            if decoder.is_done() {
+                drain(response);
+                break;
+            }
+        }
+        let finish = decoder.end(&mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
+        let finish = finish.map_err(|error| match (error, broken) {
+            (StreamError::Cut, Some(broken)) => self.asked.no_answer(&broken).into(),
+            (error, _) => self.bad_stream(&error),
+        })?;
+        Ok(TryEnd::Over(match finish {
+            Finish::Normally => Ended::Normally,
+            Finish::OutputLimit => Ended::OutputLimit,
+            Finish::Refused => Ended::Refused,
+        }))
+    }
+
+    async fn refused(&mut self, response: Response) -> TryEnd {
+        let code = response.status().as_u16();
+        let retry_after = asked_wait(response.headers());
+        let mut body = Vec::new();
+        tokio::select! {
+            biased;
+            () = &mut self.cut => return TryEnd::Over(Ended::Cancelled),
+            // Late or broken, what came is explained.
+            _ = timeout(REFUSAL_TIMEOUT, read_refusal(response, &mut body)) => {}
+        }
+        let body = String::from_utf8_lossy(&body).into_owned();
+        let said = Some((code, body));
+        let is_same = *self.said_before == said;
+        *self.said_before = said;
+        let body = self.said_before.as_ref().map_or("", |(_, body)| body);
+        self.asked.bad_answer(&BadAnswer { code, body, retry_after, is_same }).into()
+    }
+
+    fn bad_stream(&self, error: &StreamError) -> TryEnd {
+        let tried = self.asked.bad_stream(error);
+        tracing::debug!(kind = %tried.failure.kind, is_cut = tried.cause == Cause::BrokeOff, "the stream failed");
+        tried.into()
+    }
+}
+
+fn hear(reply: &mut ReplyBuilder, was_heard: &mut bool, listener: &mut impl Listener, event: ModelEvent<'_>) {
+    if let Some(delta) = reply.on_event(event) {
+        *was_heard = true;
+        listener.heard(delta);
+    }
+}
+
+/// Reads the end of the body on the side: the reply does not wait for it.
+fn drain(mut response: Response) {
+    tokio::spawn(async move {
+        let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+        // Too slow only means that the next request opens a connection of its own.
+        let _ = timeout(DRAIN_TIMEOUT, rest).await;
+    });
+}
+
+async fn read_refusal(mut response: Response, body: &mut Vec<u8>) {
+    while let Ok(Some(bytes)) = response.chunk().await {
+        let room = REFUSAL_LEN_MAX - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if bytes.len() >= room {
+            return;
+        }
+    }
+}
+
+fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |value: Option<&HeaderValue>| value.and_then(|value| value.to_str().ok().map(str::to_owned));
+    let after_ms = text(headers.get("retry-after-ms"));
+    let after = text(headers.get(RETRY_AFTER));
+    let date = text(headers.get(DATE));
+    retry_after(after_ms.as_deref(), after.as_deref(), date.as_deref())
+}

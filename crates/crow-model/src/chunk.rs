@@ -1,0 +1,292 @@
+//! A chunk of a reply as providers really spell it, borrowed from its bytes, and the events it comes to.
+//!
+//! Reads leniently: a field of an odd type is no reason to lose a reply.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crow_core::{ModelEvent, Usage};
+use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Calls of one reply; a model that asks for more has lost its way, and the list stays bounded.
+const SLOTS_MAX: usize = 1024;
+
+/// One chunk, or the whole of a reply that was not streamed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow, default)]
+    pub(crate) choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Option<Words<'a>>,
+    /// Stands where `delta` does when the reply came whole.
+    #[serde(borrow, default)]
+    message: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Words<'a> {
+    #[serde(borrow, default)]
+    content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CallPiece<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    function: Option<FunctionPiece<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct FunctionPiece<'a> {
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireUsage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+}
+
+/// Text wherever it may be: a string, a list of parts with a `text`, or nothing.
+#[derive(Debug, Default)]
+struct Text<'a>(Cow<'a, str>);
+
+/// Which call of the reply a piece belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    index: Option<u64>,
+    id: String,
+    is_named: bool,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads a chunk; the error says where it is broken.
+    pub(crate) fn read(data: &'a [u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(data)
+    }
+
+    /// The error object, when the chunk carries one instead of words.
+    pub(crate) fn error(&self) -> Option<&'a str> {
+        self.error.map(RawValue::get).filter(|error| !matches!(*error, "null" | "{}" | "\"\""))
+    }
+
+    /// Tells whether this is something of a completion at all.
+    pub(crate) fn is_completion(&self) -> bool {
+        self.choices.is_some() || self.usage.is_some()
+    }
+
+    /// Says the events of the chunk; gives back the finish reason if it has one.
+    pub(crate) fn events(
+        self,
+        slots: &mut Slots,
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Option<Cow<'a, str>> {
+        let mut finish = None;
+        for choice in self.choices.unwrap_or_default() {
+            // We ask for one choice; the others would be spliced into its text.
+            if choice.index.unwrap_or(0) != 0 {
+                continue;
+            }
+            if let Some(words) = choice.delta.or(choice.message) {
+                words.events(slots, on_event);
+            }
+            finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(finish);
+        }
+        if let Some(usage) = self.usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok())
+        {
+            let usage = Usage { input: usage.prompt_tokens, output: usage.completion_tokens };
+            // Some servers send zeros until they know.
+            if usage.total() > 0 {
+                on_event(ModelEvent::Usage(usage));
+            }
+        }
+        finish
+    }
+}
+
+impl Words<'_> {
+    fn events(self, slots: &mut Slots, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        // Some servers send both names with the same words.
+        let thought =
+            if self.reasoning_content.0.is_empty() { self.reasoning } else { self.reasoning_content };
+        if !thought.0.is_empty() {
+            on_event(ModelEvent::Thought(&thought.0));
+        }
+        for text in [self.content, self.refusal] {
+            if !text.0.is_empty() {
+                on_event(ModelEvent::Text(&text.0));
+            }
+        }
+        for piece in self.tool_calls.unwrap_or_default() {
+            piece.event(slots, on_event);
+        }
+    }
+}
+
+impl CallPiece<'_> {
+    fn event(self, slots: &mut Slots, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        let function = self.function.unwrap_or_default();
+        let (id, name) = (&*self.id.0, &*function.name.0);
+        let Some(slot) = slots.slot(self.index, id, name) else { return };
+        let arguments = function.arguments.map(read_arguments).unwrap_or_default();
+        on_event(ModelEvent::Call {
+            slot,
+            id: Some(id).filter(|id| !id.is_empty()),
+            name: Some(name).filter(|name| !name.is_empty()),
+            arguments: &arguments,
+        });
+    }
+}
+
+/// Arguments are text by the book; some servers send the object itself.
+fn read_arguments(raw: &RawValue) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+    match raw.get() {
+        "null" => Cow::Borrowed(""),
+        text if text.starts_with('"') => match serde_json::from_str::<Borrowed<'_>>(text) {
+            Ok(Borrowed(arguments)) => arguments,
+            Err(_) => Cow::Borrowed(""),
+        },
+        object => Cow::Borrowed(object),
+    }
+}
+
+impl Slots {
+    fn slot(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let found = match index {
+            // Some servers number every call 0; others invent a new id for each piece, but name only the first.
+            Some(_) => self
+                .slots
+                .iter()
+                .rposition(|slot| slot.index == index)
+                .filter(|&place| !self.slots[place].is_another(id) || name.is_empty()),
+            None if !id.is_empty() => self.slots.iter().position(|slot| slot.id == id),
+            None => {
+                self.slots.len().checked_sub(1).filter(|&last| name.is_empty() || !self.slots[last].is_named)
+            }
+        };
+        let place = match found {
+            Some(place) => place,
+            None if self.slots.len() == SLOTS_MAX => return None,
+            None => {
+                self.slots.push(Slot { index, id: String::new(), is_named: false });
+                self.slots.len() - 1
+            }
+        };
+        let slot = &mut self.slots[place];
+        if slot.id.is_empty() {
+            slot.id.push_str(id);
+        }
+        slot.is_named |= !name.is_empty();
+        Some(place)
+    }
+}
+
+impl Slot {
+    fn is_another(&self, id: &str) -> bool {
+        !id.is_empty() && !self.id.is_empty() && self.id != id
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut text = String::new();
+        while let Some(Text(part)) = parts.next_element()? {
+            text.push_str(&part);
+        }
+        Ok(Cow::Owned(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut text = Cow::Borrowed("");
+        while let Some(field) = fields.next_key::<Text<'de>>()? {
+            if field.0 == "text" {
+                text = fields.next_value::<Text<'de>>()?.0;
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,154 @@
+use expect_test::{Expect, expect};
+
+use super::{Asked, BadAnswer};
+use crate::decoder::StreamError;
+use crate::retry::{Cause, Tried};
+use crate::sample::{KEY, settings};
+
+#[track_caller]
+fn check(answers: &[(u16, &str)], expected: Expect) {
+    let settings = settings();
+    let asked = Asked::model(&settings);
+    let answer = |&(code, body): &(u16, &str)| {
+        show(&asked.bad_answer(&BadAnswer { code, body, retry_after: None, is_same: false }))
+    };
+    expected.assert_eq(&answers.iter().map(answer).collect::<String>());
+}
+
+fn show(tried: &Tried) -> String {
+    let again = if tried.cause == Cause::Final { "final" } else { "again" };
+    format!("{} ({again})\n  {}\n", tried.failure.kind, tried.failure.sentence)
+}
+
+#[test]
+fn each_status_has_its_sentence() {
+    check(
+        &[
+            (
+                401,
+                r#"{"error":{"message":"Incorrect API key provided: sk-secret-0123456789.","code":"invalid_api_key"}}"#,
+            ),
+            (403, ""),
+            (404, r#"{"error":{"message":"The model `acme-9` does not exist","code":"model_not_found"}}"#),
+            (404, "<html><h1>404</h1></html>"),
+            (400, r#"{"error":{"message":"bad tool schema"}}"#),
+            (429, r#"{"error":{"message":"Rate limit reached"}}"#),
+            (429, r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#),
+            (408, ""),
+            (500, r#"{"detail":"boom"}"#),
+            (503, "overloaded\u{1b}[31m\nnow"),
+            (308, ""),
+        ],
+        expect![[r#"
+            provider_auth (final)
+              `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `acme-9`
+            provider_auth (final)
+              `acme` refused the key in ACME_API_KEY (403); check that it is valid and may use `acme-9`
+            model_not_found (final)
+              `acme` has no model `acme-9` (404): The model `acme-9` does not exist; correct the model of `big` in the configuration
+            provider_rejected (final)
+              `acme` has nothing at https://api.acme.test/v1 (404): a web page; check its `base_url`
+            provider_rejected (final)
+              `acme` refused the request for `acme-9` (400): bad tool schema
+            provider_rate (again)
+              `acme` limits the rate (429): Rate limit reached; wait a while or use another model
+            provider_rate (final)
+              `acme` has no quota left for this key (429): You exceeded your current quota; look at its plan and billing
+            connection (again)
+              `acme` waited too long for the request (408); try again
+            provider_overloaded (again)
+              `acme` is overloaded or broken (500): boom; try again later
+            provider_overloaded (again)
+              `acme` is overloaded or broken (503): overloaded [31m now; try again later
+            provider_rejected (final)
+              `acme` has moved away from https://api.acme.test/v1 (308); correct its `base_url`
+        "#]],
+    );
+}
+
+#[test]
+fn a_conversation_too_long_is_known_from_all() {
+    check(
+        &[
+            (
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":8192}}"#,
+            ),
+            (400, r#"{"error":{"message":"Too many tokens","code":"context_length_exceeded"}}"#),
+            (400, r#"{"object":"error","message":"This model's maximum context length is 8192 tokens."}"#),
+            (413, r#"{"error":"prompt is too long: 9000 tokens > 8192 maximum"}"#),
+        ],
+        expect![[r#"
+            context_overflow (final)
+              the conversation (9000 tokens) is longer than the window of `acme-9` (8192 tokens)
+            context_overflow (final)
+              the conversation is longer than the window of `acme-9`: Too many tokens
+            context_overflow (final)
+              the conversation is longer than the window of `acme-9`: This model's maximum context length is 8192 tokens
+            context_overflow (final)
+              the conversation is longer than the window of `acme-9`: prompt is too long: 9000 tokens > 8192 maximum
+        "#]],
+    );
+}
+
+#[test]
+fn errors_inside_a_stream_count_as_their_status() {
+    let settings = settings();
+    let asked = Asked::model(&settings);
+    let errors = [
+        StreamError::Provider(r#"{"message":"later","code":429}"#.to_owned()),
+        StreamError::Provider(r#"{"message":"Overloaded","type":"overloaded_error"}"#.to_owned()),
+        StreamError::Provider(r#""something broke""#.to_owned()),
+        StreamError::Provider(r#"{"message":"no","type":"invalid_request_error"}"#.to_owned()),
+        StreamError::Cut,
+        StreamError::TooLong,
+        StreamError::NotProtocol("a web page".to_owned()),
+    ];
+    let seen: String = errors.iter().map(|error| show(&asked.bad_stream(error))).collect();
+    expect![[r#"
+        provider_rate (again)
+          `acme` limits the rate (429): later; wait a while or use another model
+        provider_overloaded (again)
+          `acme` is overloaded or broken (503): Overloaded; try again later
+        provider_overloaded (again)
+          `acme` is overloaded or broken (500): something broke; try again later
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): no
+        connection (again)
+          the answer of `acme` broke off; try again
+        protocol (final)
+          `acme` sent an event that is too long to be a reply
+        protocol (final)
+          `acme` answered with something that is no completion: a web page; check its `base_url`
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    let mut settings = settings();
+    settings.provider.api_key = None;
+    let say = |settings: &crate::ModelSettings| {
+        let answer = BadAnswer { code: 401, body: "", retry_after: None, is_same: false };
+        Asked::model(settings).bad_answer(&answer).failure.sentence
+    };
+    assert_eq!(say(&settings), "`acme` wants a key (401); put it into ACME_API_KEY");
+    settings.provider.key_variable = None;
+    assert_eq!(say(&settings), "`acme` wants a key (401); configure `api_key` for it");
+}
+
+#[test]
+fn no_sentence_shows_a_secret_or_runs_long() {
+    let settings = settings();
+    for code in 300..=599 {
+        let body = format!("{KEY} and tenant-secret, {}", "words ".repeat(1000));
+        let answer = BadAnswer { code, body: &body, retry_after: None, is_same: false };
+        let tried = format!("{:?}", Asked::model(&settings).bad_answer(&answer));
+        assert!(
+            !tried.contains("secret") && !tried.contains("token=") && !tried.contains("user:word"),
+            "{tried}"
+        );
+        assert!(tried.len() < 1000, "{tried}");
+    }
+    assert!(!format!("{:?}", settings.provider.api_key).contains("secret"));
+}

@@ -1,0 +1,120 @@
+//! Our one way out: the clients and the addresses. Knows nothing of what is asked.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crow_core::{Failure, FailureKind};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, ClientBuilder, Url};
+
+use crate::ProviderSettings;
+
+/// A server that does not take a connection within this time is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Longer than a person reads between two prompts, shorter than most servers keep a connection.
+const POOL_IDLE: Duration = Duration::from_secs(90);
+
+/// Notices a dead peer behind a silent network.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// The connections to providers, kept between requests. Cloning shares them.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Goes through the proxies that the environment names.
+    remote: Client,
+    /// Goes to this machine, which no proxy can reach for us.
+    local: Client,
+}
+
+impl Http {
+    /// Reads the trusted certificates and makes ready; takes some milliseconds.
+    pub fn new() -> Result<Self, Failure> {
+        // Fails only where the program has chosen one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let remote = builder().build().or_else(|_| {
+            // Slim containers have no certificates of their own.
+            let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+            let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
+            builder().tls_certs_only(roots).build()
+        });
+        // Plain HTTP only, so it needs no certificates.
+        let local = builder().no_proxy().tls_certs_only([]).build();
+        match (remote, local) {
+            (Ok(remote), Ok(local)) => Ok(Self { remote, local }),
+            (Err(error), _) | (_, Err(error)) => {
+                Err(Failure::new(FailureKind::Internal, format!("no HTTP client could be made: {error}")))
+            }
+        }
+    }
+
+    /// Picks the client for an address.
+    pub(crate) fn client(&self, url: &Url) -> &Client {
+        if url.scheme() == "http" && is_loopback(url) { &self.local } else { &self.remote }
+    }
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("crow/", env!("CARGO_PKG_VERSION")))
+        .tcp_nodelay(true)
+        .tcp_keepalive(KEEPALIVE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE)
+        // A redirected POST becomes a GET, or sends the key to a stranger.
+        .redirect(Policy::none())
+        // We try again ourselves, where the person sees it.
+        .retry(reqwest::retry::never())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Makes the address of a path below a provider's `base_url`.
+pub(crate) fn address(provider: &ProviderSettings, path: &[&str]) -> Result<Url, Failure> {
+    let wrong = |why: &str| {
+        let sentence = format!("the `base_url` of provider `{}` is no address: {why}", provider.name);
+        Failure::new(FailureKind::Config, sentence)
+    };
+    let mut url = Url::parse(&provider.base_url).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it begins with neither http:// nor https://"));
+    }
+    match url.path_segments_mut() {
+        Ok(mut segments) => segments.pop_if_empty().extend(path),
+        Err(()) => return Err(wrong("nothing can stand below it")),
+    };
+    Ok(url)
+}
+
+/// Makes the headers of each request to a provider.
+pub(crate) fn headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure> {
+    let wrong = |what: &str| {
+        let sentence =
+            format!("{what} of provider `{}` has characters that no header may have", provider.name);
+        Failure::new(FailureKind::Config, sentence)
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    if let Some(key) = &provider.api_key {
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
+        let mut bearer = bearer.map_err(|_| wrong("the key"))?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    for (name, value) in &provider.headers {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let (Ok(name), Ok(mut value)) = (name, HeaderValue::from_str(value)) else {
+            return Err(wrong("a header"));
+        };
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}

@@ -1,0 +1,27 @@
+//! Owns the provider's HTTP: request, stream, retry. Only this crate spells a provider's JSON.
+//!
+//! It hears a transcript and says events and one reply; it knows nothing of sessions, tools or clients.
+
+mod settings;
+
+mod ask;
+mod http;
+mod models;
+
+mod request;
+
+mod chunk;
+mod decoder;
+mod sse;
+
+mod failure;
+mod retry;
+
+#[cfg(test)]
+mod sample;
+
+pub use ask::{Ask, Listener, ask};
+pub use decoder::{Decoder, Finish, StreamError};
+pub use http::Http;
+pub use models::list_models;
+pub use settings::{ApiKey, ModelSettings, ProviderSettings};

@@ -1,0 +1,304 @@
+//! Spells a conversation as the body of `chat/completions`. The only place that does.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use crow_core::{Arguments, Call, CallId, Entry, ForModel, Outcome, Part, Prompt, Reply, ToolSpec};
+use serde::ser::{SerializeMap, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::ModelSettings;
+
+/// What a result without a word becomes: providers refuse an empty message.
+const NO_WORDS: &str = "(no output)";
+
+/// The text of a result that is only images.
+const IMAGES_FOLLOW: &str = "(the images follow)";
+
+/// Writes the body of a request.
+pub(crate) fn body(
+    settings: &ModelSettings,
+    transcript: ForModel<'_>,
+    tools: &[ToolSpec],
+) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&Body { settings, transcript, tools })
+}
+
+struct Body<'a> {
+    settings: &'a ModelSettings,
+    transcript: ForModel<'a>,
+    tools: &'a [ToolSpec],
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let settings = self.settings;
+        let mut fields = Fields { map: serializer.serialize_map(None)?, settings };
+        fields.add("model", &settings.model)?;
+        fields.add("messages", &Messages(self.transcript))?;
+        if !self.tools.is_empty() {
+            fields.add("tools", &Tools(self.tools))?;
+            fields.add("parallel_tool_calls", &true)?;
+        }
+        fields.add("stream", &true)?;
+        fields.add("stream_options", &StreamOptions { include_usage: true })?;
+        fields.add_some("max_tokens", settings.max_tokens.as_ref())?;
+        fields.add_some("temperature", settings.temperature.as_ref())?;
+        fields.add_some("reasoning_effort", settings.reasoning_effort.as_ref())?;
+        for (name, value) in &settings.extra_body {
+            fields.map.serialize_entry(name, value)?;
+        }
+        fields.map.end()
+    }
+}
+
+/// The fields of the body, except those that the settings bring themselves.
+struct Fields<'a, M> {
+    map: M,
+    settings: &'a ModelSettings,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
+        if self.settings.extra_body.contains_key(name) {
+            Ok(())
+        } else {
+            self.map.serialize_entry(name, value)
+        }
+    }
+
+    fn add_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.add(name, value))
+    }
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+struct Tools<'a>(&'a [ToolSpec]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|tool| WireTool {
+            kind: "function",
+            function: WireFunction {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.parameters,
+            },
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Message<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<WireCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<WirePart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WirePart<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: WireCallFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireCallFunction<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+struct Messages<'a>(ForModel<'a>);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut messages = serializer.serialize_seq(None)?;
+        if !self.0.system().trim().is_empty() {
+            messages.serialize_element(&Message::System { content: self.0.system() })?;
+        }
+        let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
+        let mut images: Vec<WirePart<'_>> = Vec::new();
+        for entry in self.0.entries() {
+            // Most providers take text only in a result, so its images wait until the last result is said.
+            if !matches!(entry, Entry::Result { .. }) && !images.is_empty() {
+                messages.serialize_element(&images_of_results(&mut images))?;
+            }
+            match entry {
+                Entry::Prompt(prompt) => {
+                    if let Some(content) = user_content(prompt) {
+                        messages.serialize_element(&Message::User { content })?;
+                    }
+                }
+                Entry::Reply(reply) => {
+                    names = call_names(reply);
+                    if let Some(message) = assistant(reply, &names) {
+                        messages.serialize_element(&message)?;
+                    }
+                }
+                Entry::Result { call, outcome, .. } => {
+                    let name = names.iter().find(|(id, _)| id == call);
+                    // The transcript has a reply before each result; without one there is nothing to say.
+                    let Some((_, name)) = name else { continue };
+                    let content = result_text(outcome);
+                    messages.serialize_element(&Message::Tool { tool_call_id: name, content })?;
+                    images.extend(outcome.for_model.iter().filter_map(image));
+                }
+            }
+        }
+        if !images.is_empty() {
+            messages.serialize_element(&images_of_results(&mut images))?;
+        }
+        messages.end()
+    }
+}
+
+/// The calls' names on the wire: the provider's own, unless two calls of the reply share one.
+fn call_names(reply: &Reply) -> Vec<(CallId, Cow<'_, str>)> {
+    let n_same =
+        |call: &Call| reply.calls.iter().filter(|other| other.provider_id == call.provider_id).count();
+    let names = reply.calls.iter().map(|call| {
+        let is_usable = !call.provider_id.is_empty() && n_same(call) == 1;
+        let name = if is_usable {
+            Cow::Borrowed(call.provider_id.as_str())
+        } else {
+            Cow::Owned(call.id.to_string())
+        };
+        (call.id, name)
+    });
+    names.collect()
+}
+
+/// A reply without words or calls, such as one cut while it was thinking, is no message.
+fn assistant<'a>(reply: &'a Reply, names: &'a [(CallId, Cow<'a, str>)]) -> Option<Message<'a>> {
+    let content = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
+    let tool_calls = reply.calls.iter().zip(names).map(|(call, (_, id))| WireCall {
+        id,
+        kind: "function",
+        function: WireCallFunction { name: &call.name, arguments: arguments(call) },
+    });
+    let tool_calls: Vec<_> = tool_calls.collect();
+    (content.is_some() || !tool_calls.is_empty()).then_some(Message::Assistant { content, tool_calls })
+}
+
+fn arguments(call: &Call) -> String {
+    match &call.arguments {
+        // A map of strings to JSON values has nothing that JSON cannot spell.
+        Arguments::Valid(value) | Arguments::Repaired { value, .. } => {
+            serde_json::to_string(value).unwrap_or_else(|_| "{}".to_owned())
+        }
+        Arguments::Unreadable { .. } => "{}".to_owned(),
+    }
+}
+
+fn user_content(prompt: &Prompt) -> Option<Content<'_>> {
+    let has_images = prompt.parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    if has_images {
+        let parts = prompt
+            .parts
+            .iter()
+            .filter_map(|part| image(part).or_else(|| text(part).map(|text| WirePart::Text { text })));
+        return Some(Content::Parts(parts.collect()));
+    }
+    let joined = join(prompt.parts.iter().filter_map(text))?;
+    Some(Content::Text(joined))
+}
+
+fn result_text(outcome: &Outcome) -> Cow<'_, str> {
+    let has_images = outcome.for_model.iter().any(|part| matches!(part, Part::Image { .. }));
+    let without = if has_images { IMAGES_FOLLOW } else { NO_WORDS };
+    join(outcome.for_model.iter().filter_map(text)).unwrap_or(Cow::Borrowed(without))
+}
+
+fn images_of_results<'a>(images: &mut Vec<WirePart<'a>>) -> Message<'a> {
+    let says =
+        if images.len() == 1 { "The image of the result above:" } else { "The images of the results above:" };
+    let mut parts = vec![WirePart::Text { text: Cow::Borrowed(says) }];
+    parts.append(images);
+    Message::User { content: Content::Parts(parts) }
+}
+
+fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
+    let mut joined = texts.next()?;
+    for text in texts {
+        let joined = joined.to_mut();
+        joined.push('\n');
+        joined.push_str(&text);
+    }
+    Some(joined)
+}
+
+fn text(part: &Part) -> Option<Cow<'_, str>> {
+    match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(Cow::Borrowed(text)),
+        Part::Image { .. } => None,
+        Part::Link { uri, name } if name.is_empty() || name == uri => Some(Cow::Owned(format!("[{uri}]"))),
+        Part::Link { uri, name } => Some(Cow::Owned(format!("[{name}]({uri})"))),
+        Part::Resource { uri, text } => {
+            Some(Cow::Owned(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
+        }
+    }
+}
+
+fn image<'a>(part: &Part) -> Option<WirePart<'a>> {
+    match part {
+        Part::Image { mime, data } => {
+            Some(WirePart::ImageUrl { image_url: ImageUrl { url: format!("data:{mime};base64,{data}") } })
+        }
+        Part::Text(_) | Part::Link { .. } | Part::Resource { .. } => None,
+    }
+}

@@ -1,0 +1,28 @@
+//! A model for tests to ask.
+
+use crate::{ApiKey, ModelSettings, ProviderSettings};
+
+/// A key that no output may show.
+pub(crate) const KEY: &str = "sk-secret-0123456789";
+
+/// Settings of a model of provider `acme`.
+pub(crate) fn settings() -> ModelSettings {
+    let provider = ProviderSettings {
+        name: "acme".to_owned(),
+        base_url: "https://user:word@api.acme.test/v1?token=abc".to_owned(),
+        api_key: Some(ApiKey::new(KEY)),
+        key_variable: Some("ACME_API_KEY".to_owned()),
+        headers: vec![("x-tenant".to_owned(), "tenant-secret".to_owned())],
+    };
+    ModelSettings {
+        name: "big".to_owned(),
+        provider,
+        model: "acme-9".to_owned(),
+        context_window: 100_000,
+        max_tokens: None,
+        temperature: None,
+        reasoning_effort: None,
+        extra_body: serde_json::Map::new(),
+        retries_max: 3,
+    }
+}

@@ -1,0 +1,79 @@
+use proptest::prelude::*;
+
+use super::{EVENT_LEN_MAX, EventTooLong, Events};
+
+fn read(pieces: &[&[u8]]) -> Vec<String> {
+    let mut events = Events::default();
+    let mut seen = Vec::new();
+    let mut on_data = |data: &[u8]| seen.push(String::from_utf8_lossy(data).into_owned());
+    for piece in pieces {
+        assert_eq!(events.feed(piece, &mut on_data), Ok(()));
+    }
+    assert_eq!(events.end(&mut on_data), Ok(()));
+    seen
+}
+
+/// The events must be the same wherever the bytes are cut.
+#[track_caller]
+fn check(stream: &str, expected: &[&str]) {
+    let stream = stream.as_bytes();
+    assert_eq!(read(&[stream]), expected);
+    for cut in 0..=stream.len() {
+        let (head, tail) = stream.split_at(cut);
+        assert_eq!(read(&[head, tail]), expected, "cut at {cut}");
+        assert_eq!(read(&[head, b"", tail]), expected, "cut at {cut} around nothing");
+    }
+    assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), expected, "byte by byte");
+}
+
+#[test]
+fn lines_end_in_three_ways() {
+    check("data: a\n\ndata: b\n\n", &["a", "b"]);
+    check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]);
+    check("data: a\r\rdata: b\r\r", &["a", "b"]);
+    check("data: a\r\n\ndata: b\r\n\r", &["a", "b"]);
+}
+
+#[test]
+fn only_data_counts() {
+    check(": hello\n\n:\ndata: a\nid: 1\nevent: x\nretry: 5\ndatabase: b\n\n", &["a"]);
+    check("\n\n\ndata:a\n\ndata:  b\n\n", &["a", " b"]);
+    check("data\n\ndata:\n\n", &["", ""]);
+}
+
+#[test]
+fn several_lines_are_one_event() {
+    check("data: a\ndata: b\n: c\ndata: d\n\ndata: e\n\n", &["a\nb\nd", "e"]);
+}
+
+#[test]
+fn the_last_event_needs_no_blank_line() {
+    check("data: a\n\ndata: [DONE]", &["a", "[DONE]"]);
+    check("data: a\ndata: b\n", &["a\nb"]);
+    check("", &[]);
+}
+
+#[test]
+fn a_byte_order_mark_and_long_text_pass() {
+    check("\u{FEFF}data: a\n\ndata: \u{FEFF}b\n\n", &["a", "\u{FEFF}b"]);
+    let long = "日本語 und Übermut 🦀 ".repeat(8);
+    check(&format!("data: {long}\n\n"), &[&long]);
+}
+
+#[test]
+fn an_event_without_end_is_refused() {
+    let mut events = Events::default();
+    let piece = vec![b'x'; EVENT_LEN_MAX / 2];
+    let mut ignore = |_: &[u8]| {};
+    assert_eq!(events.feed(&piece, &mut ignore), Ok(()));
+    assert_eq!(events.feed(&piece, &mut ignore), Ok(()));
+    assert_eq!(events.feed(b"x", &mut ignore), Err(EventTooLong));
+}
+
+proptest! {
+    #[test]
+    fn cuts_never_matter(text in "(data: ?[a-c]{0,3}|:|x|\r|\n|\r\n){0,20}", size in 1_usize..7) {
+        let whole = read(&[text.as_bytes()]);
+        prop_assert_eq!(read(&text.as_bytes().chunks(size).collect::<Vec<_>>()), whole);
+    }
+}

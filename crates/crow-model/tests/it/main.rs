@@ -1,0 +1,350 @@
+//! Asks a scripted model over a real socket.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fmt::Write as _;
+
+use crow_core::{Delta, Ended, Entry, FailureKind, MessageId, Part, Prompt, Reply, ToolSpec, Transcript};
+use crow_model::{ApiKey, Ask, Http, Listener, ModelSettings, ProviderSettings, ask, list_models};
+use crow_testkit::{Answer, ModelServer, Script};
+use expect_test::{Expect, expect};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const KEY: &str = "sk-secret-0123456789";
+
+/// More than any test hears.
+const HEARD_MAX: usize = 4096;
+
+struct Ears(mpsc::Sender<String>);
+
+impl Listener for Ears {
+    fn heard(&mut self, delta: Delta<'_>) {
+        let line = match delta {
+            Delta::Thought(text) => format!("thought {text}"),
+            Delta::Text(text) => format!("text {text}"),
+        };
+        self.0.try_send(line).expect("the test hears all");
+    }
+
+    fn waiting(&mut self, notice: String) {
+        self.0.try_send(format!("waiting: {notice}")).expect("the test hears all");
+    }
+
+    async fn room(&mut self) {}
+}
+
+fn settings(base_url: &str) -> ModelSettings {
+    let provider = ProviderSettings {
+        name: "acme".to_owned(),
+        base_url: base_url.to_owned(),
+        api_key: Some(ApiKey::new(KEY)),
+        key_variable: Some("ACME_API_KEY".to_owned()),
+        headers: vec![("x-tenant".to_owned(), "seven".to_owned())],
+    };
+    ModelSettings {
+        name: "big".to_owned(),
+        provider,
+        model: "acme-9".to_owned(),
+        context_window: 100_000,
+        max_tokens: None,
+        temperature: None,
+        reasoning_effort: None,
+        extra_body: serde_json::Map::new(),
+        retries_max: 3,
+    }
+}
+
+/// Asks once with a short prompt.
+async fn ask_once(
+    http: &Http,
+    settings: &ModelSettings,
+    ears: mpsc::Sender<String>,
+    cut: &CancellationToken,
+) -> Reply {
+    let mut transcript = Transcript::new("be good");
+    let prompt = Prompt { id: MessageId::at(0), parts: vec![Part::Text("hello".to_owned())] };
+    transcript.push(Entry::Prompt(prompt)).unwrap();
+    let parameters = serde_json::json!({"type": "object"});
+    let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
+    let question = Ask { settings, transcript: transcript.for_model().unwrap(), tools: &tools, seq: 1 };
+    ask(http, question, &mut Ears(ears), cut).await
+}
+
+fn show(reply: &Reply) -> String {
+    let mut seen = format!("= {:?} {:?}", reply.thought, reply.text);
+    for call in &reply.calls {
+        _ = write!(seen, " {}:{}{:?}", call.provider_id, call.name, call.arguments.object());
+    }
+    if let Some(usage) = reply.usage {
+        _ = write!(seen, " {}+{}", usage.input, usage.output);
+    }
+    match &reply.ended {
+        Ended::Failed(failure) => _ = write!(seen, " {}: {failure}", failure.kind),
+        ended @ (Ended::Normally | Ended::OutputLimit | Ended::Refused | Ended::Cancelled) => {
+            _ = write!(seen, " {ended:?}");
+        }
+    }
+    seen
+}
+
+/// Runs one question against a script; the text shows what was heard and the reply.
+async fn check(script: impl Into<Script>, expected: Expect) {
+    let server = ModelServer::start(script);
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let settings = settings(server.base_url());
+    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    let mut seen = String::new();
+    while let Some(line) = heard.recv().await {
+        _ = writeln!(seen, "{line}");
+    }
+    _ = writeln!(seen, "{}", show(&reply));
+    let seen = seen.replace(server.base_url(), "$URL");
+    assert!(!seen.contains("secret"), "{seen}");
+    expected.assert_eq(&seen);
+    assert_eq!(server.refused(), [""; 0]);
+    assert!(server.heads().iter().all(|head| head.contains(KEY) && head.contains("x-tenant: seven")));
+}
+
+#[tokio::test]
+async fn a_reply_with_everything() {
+    let line =
+        r#"thought "hm" | text "Grü" | text "ße" | call read {"p": 1} | call read {"p": "ü"} | usage 10 2"#;
+    let expected = || {
+        expect![[r#"
+            thought hm
+            text Grü
+            text ße
+            = "hm" "Grüße" call_0:read{"p": Number(1)} call_1:read{"p": String("ü")} 10+2 Normally
+        "#]]
+    };
+    check(line, expected()).await;
+    check(Script::new([Answer::parse(line).split(1)]), expected()).await;
+}
+
+#[tokio::test]
+async fn a_busy_provider_is_asked_again() {
+    check(
+        r#"
+        header "retry-after-ms" "1" | status 429 {"error": "busy"}
+        header "retry-after" "0" | status 503 {"error": "busy"}
+        text "Hello"
+        "#,
+        expect![[r#"
+            waiting: the provider is busy (429); trying again in 1 s (1 of 3)
+            waiting: the provider is in trouble (503); trying again now (2 of 3)
+            text Hello
+            = "" "Hello" Normally
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn tries_come_to_an_end() {
+    let busy = r#"header "retry-after" "0" | status 503 {"error": "no sk-secret-0123456789"}"#;
+    check(
+        [busy; 4].join("\n").as_str(),
+        expect![[r#"
+            waiting: the provider is in trouble (503); trying again now (1 of 3)
+            waiting: the provider is in trouble (503); trying again now (2 of 3)
+            waiting: the provider is in trouble (503); trying again now (3 of 3)
+            = "" "" provider_overloaded: `acme` is overloaded or broken (503): no …; try again later
+        "#]],
+    )
+    .await;
+    let broken = r#"header "retry-after" "0" | status 500 {"error": "boom"}"#;
+    check(
+        [broken; 2].join("\n").as_str(),
+        expect![[r#"
+            waiting: the provider is in trouble (500); trying again now (1 of 3)
+            = "" "" provider_overloaded: `acme` is overloaded or broken (500): boom; try again later
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_is_asked_again_only_before_output() {
+    check(
+        "cut\ntext \"Hello\"",
+        expect![[r#"
+            waiting: the answer broke off; trying again in 1 s (1 of 3)
+            text Hello
+            = "" "Hello" Normally
+        "#]],
+    )
+    .await;
+    check(
+        r#"text "half" | call read {"p": 1} | cut"#,
+        expect![[r#"
+            text half
+            = "" "half" connection: the connection to `acme` at $URL broke off: unexpected EOF during chunk size line
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_inside_a_stream_ends_it() {
+    check(
+        r#"text "half" | chunk {"error": {"message": "out of luck", "code": 502}} | hold"#,
+        expect![[r#"
+            text half
+            = "" "half" provider_overloaded: `acme` is overloaded or broken (502): out of luck; try again later
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_key_is_not_tried_again() {
+    check(
+        r#"status 401 {"error": {"message": "bad key sk-secret-0123456789"}}"#,
+        expect![[r#"
+            = "" "" provider_auth: `acme` refused the key in ACME_API_KEY (401): bad key …; check that it is valid and may use `acme-9`
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_understood() {
+    check(
+        r#"status 200 {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}"#,
+        expect![[r#"
+            text Hello
+            = "" "Hello" 3+1 Normally
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_output_limit_and_the_filter_are_told() {
+    check(
+        "text \"a\" | finish length",
+        expect![[r#"
+        text a
+        = "" "a" OutputLimit
+    "#]],
+    )
+    .await;
+    check(
+        "text \"a\" | finish content_filter",
+        expect![[r#"
+        text a
+        = "" "a" Refused
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_cut_closes_the_connection_and_keeps_what_came() {
+    let server = ModelServer::start("text \"half\" | hold");
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let cut = CancellationToken::new();
+    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let asking = ask_once(&http, &settings, ears, &cut);
+    let cutting = async {
+        assert_eq!(heard.recv().await.unwrap(), "text half");
+        cut.cancel();
+    };
+    let (reply, ()) = tokio::join!(asking, cutting);
+    assert_eq!(show(&reply), r#"= "" "half" Cancelled"#);
+    server.disconnected(0).await;
+}
+
+#[tokio::test]
+async fn a_cut_ends_the_silence_before_the_answer() {
+    let server = ModelServer::start("hold");
+    let (ears, _heard) = mpsc::channel(HEARD_MAX);
+    let cut = CancellationToken::new();
+    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let asking = ask_once(&http, &settings, ears, &cut);
+    let cutting = async {
+        server.wait_for_requests(1).await;
+        cut.cancel();
+    };
+    let (reply, ()) = tokio::join!(asking, cutting);
+    assert_eq!(show(&reply), r#"= "" "" Cancelled"#);
+    server.disconnected(0).await;
+}
+
+#[tokio::test]
+async fn a_cut_ends_a_wait() {
+    let server = ModelServer::start(r#"header "retry-after" "100" | status 429 {}"#);
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let cut = CancellationToken::new();
+    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let asking = ask_once(&http, &settings, ears, &cut);
+    let cutting = async {
+        assert_eq!(
+            heard.recv().await.unwrap(),
+            "waiting: the provider is busy (429); trying again in 100 s (1 of 3)"
+        );
+        cut.cancel();
+    };
+    let (reply, ()) = tokio::join!(asking, cutting);
+    assert_eq!(show(&reply), r#"= "" "" Cancelled"#);
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_questions() {
+    let server = ModelServer::start("text \"a\"\ntext \"b\"\nstatus 400 {}\ntext \"c\"");
+    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    for _ in 0..4 {
+        let (ears, _heard) = mpsc::channel(HEARD_MAX);
+        ask_once(&http, &settings, ears, &CancellationToken::new()).await;
+        // The end of the body is read on the side; a real next question comes after a tool has run.
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.requests().len(), 4);
+    assert!(server.n_connections() <= 2, "{} connections", server.n_connections());
+}
+
+#[tokio::test]
+async fn nobody_at_the_address() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let mut settings = settings(&base_url);
+    settings.retries_max = 0;
+    let (ears, _heard) = mpsc::channel(HEARD_MAX);
+    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    let expected = "= \"\" \"\" connection: `acme` cannot be reached at $URL: connection refused; \
+                    is it running, and is `base_url` right?";
+    assert_eq!(show(&reply).replace(&base_url, "$URL"), expected);
+}
+
+#[tokio::test]
+async fn settings_that_make_no_request() {
+    let (ears, _heard) = mpsc::channel(HEARD_MAX);
+    let reply =
+        ask_once(&Http::new().unwrap(), &settings("localhost:80/v1"), ears, &CancellationToken::new()).await;
+    let expected = "= \"\" \"\" config: the `base_url` of provider `acme` is no address: \
+                    it begins with neither http:// nor https://";
+    assert_eq!(show(&reply), expected);
+}
+
+#[tokio::test]
+async fn models_are_listed() {
+    let server = ModelServer::start("");
+    let http = Http::new().unwrap();
+    let provider = settings(server.base_url()).provider;
+    assert_eq!(list_models(&http, &provider).await.unwrap(), ["scripted"]);
+    let elsewhere = settings(&format!("{}/x", server.base_url())).provider;
+    assert_eq!(list_models(&http, &elsewhere).await.unwrap_err().kind, FailureKind::ProviderRejected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_has_an_end() {
+    // The clock jumps as soon as nothing else moves, so the wait of minutes takes no time.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut settings = settings(&format!("http://{}/v1", listener.local_addr().unwrap()));
+    settings.retries_max = 0;
+    let (ears, _heard) = mpsc::channel(HEARD_MAX);
+    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    drop(listener);
+    assert_eq!(show(&reply), r#"= "" "" connection: `acme` sent nothing for 300 s; try again"#);
+}
