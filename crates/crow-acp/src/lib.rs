@@ -1,0 +1,17 @@
+//! Owns the ACP wire, both ends and every transport.
+//!
+//! Everything else in Crow says [`crow_core::Update`] and [`Incoming`]; only `v1.rs` here spells ACP's own
+//! types, and no SDK type leaves this crate.
+
+mod client;
+mod incoming;
+mod outbox;
+mod server;
+mod transport;
+mod v1;
+
+pub use client::{ClientEvent, Connection, Heard, PermissionChoice, PermissionQuestion, StopReason, drive};
+pub use incoming::{Answer, Incoming, Opened, SessionInfo, SessionPage};
+pub use outbox::{Answered, Client, OfferAlways, Question};
+pub use server::{ServeError, serve};
+pub use transport::{Lines, duplex, stdio};

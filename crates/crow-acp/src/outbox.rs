@@ -1,0 +1,301 @@
+//! The way out to a client. Between a session and the SDK's endless queues: text coalesces while the client is
+//! behind, a running call's output is latest-wins, nothing else is dropped or reordered, and a client that stops
+//! reading costs bounded memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent_client_protocol as sdk;
+use crow_core::{CallId, Facets, SessionId, Status, Update};
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::v1;
+
+/// Notifications that may be on their way inside the SDK.
+const CREDITS: usize = 32;
+
+/// Text that gathers into one chunk; clients redraw per chunk, and some limit the length of a line.
+const CHUNK_BYTES: usize = 32 * 1024;
+
+/// Bytes waiting for one client beyond which producers are held back.
+const WAITING_BYTES_MAX: usize = 1024 * 1024;
+
+/// A connected client, as sessions see it.
+#[derive(Clone)]
+pub struct Client {
+    connection: sdk::v1::ConnectionTo<sdk::Client>,
+    outbox: Arc<Outbox>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+/// What the person said to a permission question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// Yes, this once.
+    AllowOnce,
+    /// Yes, and do not ask again.
+    AllowAlways,
+    /// No, this once.
+    RejectOnce,
+    /// No, and do not ask again.
+    RejectAlways,
+    /// The turn was stopped while the question was open.
+    Cancelled,
+    /// Nobody could be asked.
+    Nobody {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// A call that needs a person's word.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// Which call.
+    pub call: CallId,
+    /// What it would do.
+    pub facets: &'a Facets,
+    /// With what.
+    pub arguments: &'a Map<String, Value>,
+    /// Whether "always" is among the answers.
+    pub offer_always: OfferAlways,
+}
+
+/// Whether "always" is among the answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfferAlways {
+    /// It is.
+    Yes,
+    /// It is asked each time.
+    No,
+}
+
+impl Client {
+    pub(crate) fn new(connection: sdk::v1::ConnectionTo<sdk::Client>, outbox: Arc<Outbox>) -> Self {
+        Self { connection, outbox }
+    }
+
+    /// Tells the client something; it leaves in the order told, within a session.
+    pub fn tell(&self, session: &SessionId, update: Update) {
+        self.outbox.push(session, update);
+    }
+
+    /// Waits until the client has caught up enough to be told more.
+    pub async fn room(&self) {
+        self.outbox.room().await;
+    }
+
+    /// Waits until all that was told of a session is on its way, so that an answer cannot overtake it.
+    pub async fn flushed(&self, session: &SessionId) {
+        self.outbox.flushed(session).await;
+    }
+
+    /// Asks the person whether a call may run.
+    pub async fn ask(
+        &self,
+        session: &SessionId,
+        question: Question<'_>,
+        cut: &CancellationToken,
+    ) -> Answered {
+        self.flushed(session).await;
+        let request = v1::permission_request(session, question);
+        let answer = self.connection.send_request(request).block_task();
+        // A dropped request tells the client by itself that nobody waits any longer.
+        tokio::select! {
+            biased;
+            () = cut.cancelled() => Answered::Cancelled,
+            answer = answer => v1::answered(answer),
+        }
+    }
+}
+
+/// What waits to be told.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    pushed: Notify,
+    sent: Notify,
+    credits: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    sessions: HashMap<SessionId, VecDeque<Update>>,
+    /// Sessions with something to say, each once, in turn.
+    ready: VecDeque<SessionId>,
+    n_bytes: usize,
+    closed: bool,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            waiting: Mutex::default(),
+            pushed: Notify::new(),
+            sent: Notify::new(),
+            credits: Semaphore::new(CREDITS),
+        })
+    }
+
+    fn push(&self, session: &SessionId, update: Update) {
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return;
+        }
+        waiting.n_bytes += weight(&update);
+        match waiting.sessions.get_mut(session) {
+            Some(queue) => {
+                if let Some(replaced) = queue.back_mut().and_then(|last| merge(last, &update)) {
+                    waiting.n_bytes -= replaced;
+                    return;
+                }
+                queue.push_back(update);
+            }
+            None => {
+                waiting.sessions.insert(session.clone(), VecDeque::from([update]));
+                waiting.ready.push_back(session.clone());
+            }
+        }
+        drop(waiting);
+        self.pushed.notify_one();
+    }
+
+    async fn room(&self) {
+        self.wait_until(|waiting| waiting.n_bytes < WAITING_BYTES_MAX).await;
+    }
+
+    async fn flushed(&self, session: &SessionId) {
+        self.wait_until(|waiting| !waiting.sessions.contains_key(session)).await;
+    }
+
+    async fn wait_until(&self, holds: impl Fn(&Waiting) -> bool) {
+        loop {
+            let sent = self.sent.notified();
+            tokio::pin!(sent);
+            sent.as_mut().enable();
+            {
+                let waiting = self.lock();
+                if waiting.closed || holds(&waiting) {
+                    return;
+                }
+            }
+            sent.await;
+        }
+    }
+
+    /// Hands updates to the SDK for as long as the connection lives, one credit each.
+    pub(crate) async fn pump(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) {
+        loop {
+            self.pushed.notified().await;
+            while self.has_ready() {
+                let Ok(credit) = self.credits.acquire().await else { return };
+                credit.forget();
+                if !self.send_next(connection) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn has_ready(&self) -> bool {
+        !self.lock().ready.is_empty()
+    }
+
+    /// Sends under the lock, so that whoever sees an empty queue knows that its updates are ahead of any answer.
+    fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> bool {
+        let mut waiting = self.lock();
+        let Some(session) = waiting.ready.pop_front() else {
+            self.credits.add_permits(1);
+            return true;
+        };
+        let next = waiting.sessions.get_mut(&session).and_then(VecDeque::pop_front);
+        if waiting.sessions.get(&session).is_none_or(VecDeque::is_empty) {
+            waiting.sessions.remove(&session);
+        } else {
+            waiting.ready.push_back(session.clone());
+        }
+        let Some(update) = next else { return true };
+        waiting.n_bytes = waiting.n_bytes.saturating_sub(weight(&update));
+        let sent = match v1::notification(&session, update) {
+            Some(notification) => connection.send_notification(notification).is_ok(),
+            None => {
+                self.credits.add_permits(1);
+                true
+            }
+        };
+        drop(waiting);
+        self.sent.notify_waiters();
+        sent
+    }
+
+    /// Gives a credit back once a notification left the SDK.
+    pub(crate) fn on_line(&self, line: &str) {
+        if v1::is_update_line(line) {
+            self.credits.add_permits(1);
+        }
+    }
+
+    /// Ends all waiting: nobody reads any longer.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.lock();
+        *waiting = Waiting { closed: true, ..Waiting::default() };
+        drop(waiting);
+        self.credits.close();
+        self.sent.notify_waiters();
+        self.pushed.notify_one();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts an update into the one before it where nothing is lost by it; tells how many bytes it replaced.
+fn merge(last: &mut Update, next: &Update) -> Option<usize> {
+    match (last, next) {
+        (Update::Text { message, text }, Update::Text { message: of, text: more })
+        | (Update::Thought { message, text }, Update::Thought { message: of, text: more })
+            if message == of && text.len() + more.len() <= CHUNK_BYTES =>
+        {
+            text.push_str(more);
+            Some(0)
+        }
+        (
+            Update::CallChanged { call, status: Status::Running, content: content @ Some(_) },
+            Update::CallChanged { call: of, status: Status::Running, content: Some(newer) },
+        ) if call == of => {
+            let replaced = content.as_deref().map_or(0, v1::content_bytes);
+            *content = Some(newer.clone());
+            Some(replaced)
+        }
+        _ => None,
+    }
+}
+
+/// What an update costs while it waits, roughly.
+fn weight(update: &Update) -> usize {
+    match update {
+        Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
+        Update::Call { content, .. } | Update::CallChanged { content: Some(content), .. } => {
+            v1::content_bytes(content)
+        }
+        Update::CallChanged { content: None, .. }
+        | Update::Prompt { .. }
+        | Update::Plan(_)
+        | Update::Title(_)
+        | Update::Usage { .. }
+        | Update::Mode(_)
+        | Update::Options(_)
+        | Update::Commands(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

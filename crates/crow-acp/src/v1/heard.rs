@@ -1,0 +1,141 @@
+//! Reads ACP version 1 as a client hears it. Calls are upserts here: whatever announces one and whatever
+//! changes it have the same shape, and fields that are absent leave things as they are.
+
+use agent_client_protocol as sdk;
+use crow_core::{CommandInfo, Content, PlanEntry, PlanStatus, SessionId, Status, ToolKind};
+use sdk::v1::schema as wire;
+
+use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
+
+pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
+    Some(match update {
+        wire::SessionUpdate::UserMessageChunk(chunk) => Heard::Prompt(text_of(chunk.content)?),
+        wire::SessionUpdate::AgentMessageChunk(chunk) => Heard::Text(text_of(chunk.content)?),
+        wire::SessionUpdate::AgentThoughtChunk(chunk) => Heard::Thought(text_of(chunk.content)?),
+        wire::SessionUpdate::ToolCall(call) => Heard::Call {
+            id: call.tool_call_id.0.to_string(),
+            title: Some(call.title),
+            kind: Some(tool_kind(&call.kind)),
+            status: Some(tool_status(call.status)),
+            content: Some(call.content.into_iter().filter_map(tool_content).collect()),
+            input: call.raw_input,
+        },
+        wire::SessionUpdate::ToolCallUpdate(call) => Heard::Call {
+            id: call.tool_call_id.0.to_string(),
+            title: call.fields.title,
+            kind: call.fields.kind.as_ref().map(tool_kind),
+            status: call.fields.status.map(tool_status),
+            content: call
+                .fields
+                .content
+                .map(|content| content.into_iter().filter_map(tool_content).collect()),
+            input: call.fields.raw_input,
+        },
+        wire::SessionUpdate::Plan(plan) => Heard::Plan(plan.entries.into_iter().map(plan_entry).collect()),
+        wire::SessionUpdate::AvailableCommandsUpdate(update) => {
+            let commands = update.available_commands.into_iter().map(|command| CommandInfo {
+                name: command.name,
+                description: command.description,
+                hint: command.input.and_then(|input| match input {
+                    wire::AvailableCommandInput::Unstructured(input) => Some(input.hint),
+                    _ => None,
+                }),
+            });
+            Heard::Commands(commands.collect())
+        }
+        wire::SessionUpdate::SessionInfoUpdate(info) => Heard::Title(info.title.value()?.clone()),
+        wire::SessionUpdate::UsageUpdate(usage) => Heard::Usage { used: usage.used, size: usage.size },
+        wire::SessionUpdate::CurrentModeUpdate(mode) => Heard::Mode(mode.current_mode_id.0.to_string()),
+        wire::SessionUpdate::Notice(notice) => Heard::Notice(notice.title),
+        _ => return None,
+    })
+}
+
+pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, PermissionQuestion) {
+    let fields = request.tool_call.fields;
+    let choices = request.options.into_iter().map(|option| PermissionChoice {
+        id: option.option_id.0.to_string(),
+        name: option.name,
+        allows: matches!(
+            option.kind,
+            wire::PermissionOptionKind::AllowOnce | wire::PermissionOptionKind::AllowAlways
+        ),
+        always: matches!(
+            option.kind,
+            wire::PermissionOptionKind::AllowAlways | wire::PermissionOptionKind::RejectAlways
+        ),
+    });
+    let question = PermissionQuestion {
+        call: request.tool_call.tool_call_id.0.to_string(),
+        title: fields.title.unwrap_or_else(|| "run a tool".into()),
+        input: fields.raw_input,
+        choices: choices.collect(),
+    };
+    (SessionId::new(&*request.session_id.0), question)
+}
+
+pub(crate) fn stop_reason(reason: wire::StopReason) -> StopReason {
+    match reason {
+        wire::StopReason::MaxTokens => StopReason::MaxTokens,
+        wire::StopReason::MaxTurnRequests => StopReason::MaxTurnRequests,
+        wire::StopReason::Refusal => StopReason::Refusal,
+        wire::StopReason::Cancelled => StopReason::Cancelled,
+        _ => StopReason::EndTurn,
+    }
+}
+
+fn text_of(block: wire::ContentBlock) -> Option<String> {
+    match block {
+        wire::ContentBlock::Text(text) => Some(text.text),
+        wire::ContentBlock::ResourceLink(link) => Some(format!("[{}]({})", link.name, link.uri)),
+        wire::ContentBlock::Image(image) => Some(format!("[image {}]", image.mime_type)),
+        _ => None,
+    }
+}
+
+fn tool_kind(kind: &wire::ToolKind) -> ToolKind {
+    match kind {
+        wire::ToolKind::Read => ToolKind::Read,
+        wire::ToolKind::Edit | wire::ToolKind::Delete | wire::ToolKind::Move => ToolKind::Edit,
+        wire::ToolKind::Search => ToolKind::Search,
+        wire::ToolKind::Execute => ToolKind::Execute,
+        wire::ToolKind::Think => ToolKind::Think,
+        wire::ToolKind::Fetch => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+fn tool_status(status: wire::ToolCallStatus) -> Status {
+    match status {
+        wire::ToolCallStatus::InProgress => Status::Running,
+        wire::ToolCallStatus::Completed => Status::Done,
+        wire::ToolCallStatus::Failed => Status::Failed,
+        _ => Status::Pending,
+    }
+}
+
+fn tool_content(content: wire::ToolCallContent) -> Option<Content> {
+    match content {
+        wire::ToolCallContent::Content(content) => match content.content {
+            wire::ContentBlock::Image(image) => {
+                Some(Content::Image { mime: image.mime_type, data: image.data })
+            }
+            other => text_of(other).map(Content::Text),
+        },
+        wire::ToolCallContent::Diff(diff) => Some(Content::Diff {
+            path: diff.path.to_string_lossy().into_owned(),
+            old: diff.old_text,
+            new: diff.new_text,
+        }),
+        _ => None,
+    }
+}
+
+fn plan_entry(entry: wire::PlanEntry) -> PlanEntry {
+    let status = match entry.status {
+        wire::PlanEntryStatus::InProgress => PlanStatus::InProgress,
+        wire::PlanEntryStatus::Completed => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    PlanEntry { text: entry.content, status }
+}
