@@ -1,0 +1,58 @@
+//! The slash commands that Crow answers itself.
+
+use crow_core::{CommandInfo, Mode, slash};
+
+/// A command that a prompt turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command<'a> {
+    /// Says what there is.
+    Help,
+    /// Shows or changes the mode.
+    Mode(&'a str),
+    /// Shows or changes the model.
+    Model(&'a str),
+    /// Stops the turn that runs.
+    Stop,
+}
+
+/// Reads a prompt as one of our commands; anything else with a slash is a prompt.
+pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
+    let command = slash::parse(text)?;
+    let argument = command.arguments.trim();
+    match command.name {
+        "help" => Some(Command::Help),
+        "mode" => Some(Command::Mode(argument)),
+        "model" => Some(Command::Model(argument)),
+        "stop" => Some(Command::Stop),
+        _ => None,
+    }
+}
+
+/// The commands on offer.
+pub(crate) fn on_offer() -> Vec<CommandInfo> {
+    let command = |name: &str, description: &str, hint: Option<&str>| CommandInfo {
+        name: name.into(),
+        description: description.into(),
+        hint: hint.map(Into::into),
+    };
+    vec![
+        command("help", "Show the commands", None),
+        command("mode", "Show or change how much Crow may do on its own", Some(&modes())),
+        command("model", "Show or change the model", Some("name of a configured model")),
+        command("stop", "Stop the turn that runs", None),
+    ]
+}
+
+/// The modes in one line.
+pub(crate) fn modes() -> String {
+    Mode::ALL.map(Mode::as_str).join(" | ")
+}
+
+/// What `/help` answers.
+pub(crate) fn help() -> String {
+    let lines = on_offer().into_iter().map(|command| {
+        let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();
+        format!("- `/{}`{hint}: {}", command.name, command.description)
+    });
+    format!("{}\n", lines.collect::<Vec<_>>().join("\n"))
+}

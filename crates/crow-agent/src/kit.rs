@@ -1,0 +1,80 @@
+//! What every session of a process works with: loaded once, after the client has its first answer.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crow_core::{Failure, FailureKind, Limits, Mode, ToolSpec};
+use crow_model::{Http, ModelSettings};
+use crow_process::Groups;
+use crow_store::Store;
+use crow_tools::Tools;
+use tokio::sync::OnceCell;
+
+/// What the configuration says about sessions.
+#[derive(Debug, Clone)]
+pub struct KitSettings {
+    /// Models on offer; the first is the default.
+    pub models: Vec<ModelSettings>,
+    /// The mode of a new session.
+    pub mode: Mode,
+    /// How far one turn may go.
+    pub limits: Limits,
+    /// Environment variables that hold keys; no command gets them.
+    pub secret_variables: Vec<String>,
+    /// Where the person's own prompts are.
+    pub prompts_dir: PathBuf,
+    /// Where output goes that is too long for the model.
+    pub spill_dir: PathBuf,
+    /// How a person sets up a model, for the error when there is none.
+    pub setup_hint: String,
+}
+
+/// Everything that sessions share.
+pub struct Kit {
+    pub(crate) settings: KitSettings,
+    pub(crate) store: Store,
+    pub(crate) tools: Tools,
+    /// What every request tells the model of the tools.
+    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) groups: Groups,
+    http: OnceCell<Http>,
+}
+
+impl fmt::Debug for Kit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kit").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Kit {
+    /// Puts the parts together.
+    pub fn new(settings: KitSettings, store: Store, tools: Tools) -> Self {
+        let specs = tools.specs();
+        Self { settings, store, tools, specs, groups: Groups::default(), http: OnceCell::new() }
+    }
+
+    /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes
+    /// milliseconds.
+    pub(crate) async fn http(&self) -> Result<&Http, Failure> {
+        let make = async || match tokio::task::spawn_blocking(Http::new).await {
+            Ok(made) => made,
+            Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
+        };
+        self.http.get_or_try_init(make).await
+    }
+
+    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, Failure> {
+        let models = &self.settings.models;
+        match name {
+            _ if models.is_empty() => {
+                Err(Failure::new(FailureKind::Config, self.settings.setup_hint.clone()))
+            }
+            None => Ok(&models[0]),
+            Some(name) => models.iter().find(|model| model.name == name).ok_or_else(|| {
+                let known = models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ");
+                let why = format!("The model {name} is not configured. Configured: {known}.");
+                Failure::new(FailureKind::InvalidValue, why)
+            }),
+        }
+    }
+}

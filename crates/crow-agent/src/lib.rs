@@ -1,0 +1,18 @@
+//! Owns tasks and time: the host loop, one driver per session, the running of a turn.
+//!
+//! It says [`crow_core::Update`] and hears [`crow_acp::Incoming`]; it spells no protocol, no SQL and no
+//! provider's JSON.
+
+mod calls;
+mod clock;
+mod commands;
+mod host;
+mod kit;
+mod open;
+mod prompt;
+mod replay;
+mod run_turn;
+mod session;
+
+pub use host::serve;
+pub use kit::{Kit, KitSettings};

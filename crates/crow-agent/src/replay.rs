@@ -1,0 +1,40 @@
+//! What a client saw, told again from what is stored.
+
+use crow_core::{Call, Entry, Update};
+
+/// Tells one entry as its updates; `calls` are those of the latest reply.
+pub(crate) fn updates(entry: &Entry, calls: &mut Vec<Call>, window: u64) -> Vec<Update> {
+    match entry {
+        Entry::Prompt(prompt) => {
+            let message = prompt.id.clone();
+            let parts = prompt.parts.iter().cloned();
+            parts.map(|part| Update::Prompt { message: message.clone(), part }).collect()
+        }
+        Entry::Reply(reply) => {
+            calls.clone_from(&reply.calls);
+            let mut updates = Vec::new();
+            let message = || reply.id.clone();
+            if !reply.thought.is_empty() {
+                updates.push(Update::Thought { message: message(), text: reply.thought.clone() });
+            }
+            if !reply.text.is_empty() {
+                updates.push(Update::Text { message: message(), text: reply.text.clone() });
+            }
+            updates.extend(reply.usage.map(|usage| Update::Usage { used: usage.total(), size: window }));
+            updates
+        }
+        Entry::Result { call: id, facets, outcome } => {
+            let call = calls.iter().find(|call| call.id == *id);
+            let mut updates = vec![Update::Call {
+                call: *id,
+                name: call.map(|call| call.name.clone()).unwrap_or_default(),
+                facets: facets.clone(),
+                arguments: call.map(|call| call.arguments.object()).unwrap_or_default(),
+                status: outcome.status,
+                content: outcome.for_client.clone(),
+            }];
+            updates.extend(outcome.plan.clone().map(Update::Plan));
+            updates
+        }
+    }
+}

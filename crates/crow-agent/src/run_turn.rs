@@ -1,0 +1,147 @@
+//! One turn: asks, runs, stores, until [`Turn`] says it is over.
+
+use crow_acp::Client;
+use crow_core::{
+    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Reply, ReplyBuilder,
+    SessionId, Transcript, Turn, TurnEnd, Update,
+};
+use crow_model::{Ask, Listener};
+use crow_store::StoreError;
+use crow_tools::Workspace;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::run_calls;
+use crate::clock;
+use crate::kit::Kit;
+use crate::session::Standing;
+
+/// What a turn works with; the transcript it works on goes beside it.
+pub(crate) struct TurnCx<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) kit: &'a Kit,
+    pub(crate) client: &'a Client,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) standing: &'a watch::Receiver<Standing>,
+    pub(crate) cut: &'a CancellationToken,
+}
+
+/// What a session remembers between turns.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    pub(crate) transcript: Transcript,
+    pub(crate) grants: Grants,
+    /// The system prompt on its way, until the first prompt takes it in.
+    pub(crate) rendering: Option<JoinHandle<Result<String, Failure>>>,
+}
+
+/// Runs a turn whose prompt is on disk already.
+pub(crate) async fn run_turn(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<TurnEnd, Failure> {
+    let (mut turn, mut next) = Turn::start(cx.kit.settings.limits);
+    loop {
+        next = match next {
+            Next::Ask => {
+                let reply = cx.ask(&talk.transcript).await;
+                let next = turn.on_reply(&reply);
+                cx.store_reply(talk, reply).await?;
+                next
+            }
+            Next::Run(calls) => {
+                run_calls(cx, &calls, talk).await?;
+                turn.on_results(cx.cut.is_cancelled())
+            }
+            Next::End(end) => {
+                cx.close_open(talk, "not run: the turn ended before it").await?;
+                return Ok(end);
+            }
+        };
+    }
+}
+
+impl TurnCx<'_> {
+    async fn ask(&self, transcript: &Transcript) -> Reply {
+        let seq = transcript.next_seq();
+        let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
+        let model = self.standing.borrow().model.clone();
+        let settings = match self.kit.model(model.as_deref()) {
+            Ok(settings) => settings,
+            Err(failure) => return failed(failure),
+        };
+        let http = match self.kit.http().await {
+            Ok(http) => http,
+            Err(failure) => return failed(failure),
+        };
+        match transcript.for_model() {
+            Ok(transcript) => {
+                let ask = Ask { settings, transcript, tools: &self.kit.specs, seq };
+                let mut telling = Telling { cx: self, message: MessageId::at(seq) };
+                crow_model::ask(http, ask, &mut telling, self.cut).await
+            }
+            Err(open) => failed(Failure::new(FailureKind::Internal, open.to_string())),
+        }
+    }
+
+    async fn store_reply(&self, talk: &mut Conversation, reply: Reply) -> Result<(), Failure> {
+        if reply.is_empty() {
+            return Ok(());
+        }
+        let usage = reply.usage;
+        self.append(talk, Entry::Reply(reply)).await?;
+        if let Some(usage) = usage {
+            let model = self.standing.borrow().model.clone();
+            let size = self.kit.model(model.as_deref()).map_or(0, |model| model.context_window);
+            self.client.tell(self.session, Update::Usage { used: usage.total(), size });
+        }
+        Ok(())
+    }
+
+    /// Stores an entry, then believes it: what is in the transcript is on disk.
+    pub(crate) async fn append(&self, talk: &mut Conversation, entry: Entry) -> Result<(), Failure> {
+        let refused = |error: crow_core::NotAccepted| Failure::new(FailureKind::Internal, error.to_string());
+        talk.transcript.accepts(&entry).map_err(refused)?;
+        let seq = talk.transcript.next_seq();
+        self.kit.store.append(self.session, seq, &entry, clock::now()).await.map_err(store_failure)?;
+        talk.transcript.push(entry).map_err(refused)
+    }
+
+    /// Gives every call without a result one that says why.
+    pub(crate) async fn close_open(&self, talk: &mut Conversation, why: &str) -> Result<(), Failure> {
+        for call in talk.transcript.open_calls().to_vec() {
+            let facets = self.kit.tools.facets(&call, self.workspace);
+            let outcome = Outcome::failed(why);
+            self.append(talk, Entry::Result { call: call.id, facets, outcome }).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Says what went wrong with the store, as a failure of the turn.
+pub(crate) fn store_failure(error: StoreError) -> Failure {
+    Failure::new(FailureKind::Store, error.to_string())
+}
+
+/// Tells the client what the model says while it says it.
+struct Telling<'a> {
+    cx: &'a TurnCx<'a>,
+    message: MessageId,
+}
+
+impl Listener for Telling<'_> {
+    fn heard(&mut self, delta: Delta<'_>) {
+        let message = self.message.clone();
+        let update = match delta {
+            Delta::Thought(text) => Update::Thought { message, text: text.to_owned() },
+            Delta::Text(text) => Update::Text { message, text: text.to_owned() },
+        };
+        self.cx.client.tell(self.cx.session, update);
+    }
+
+    fn waiting(&mut self, notice: String) {
+        self.cx.client.tell(self.cx.session, Update::Notice(notice));
+    }
+
+    async fn room(&mut self) {
+        self.cx.client.room().await;
+    }
+}

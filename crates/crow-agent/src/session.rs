@@ -1,0 +1,384 @@
+//! One session's life. Owns the inbox, the prompts that wait, and what the session stands at; the turn that runs
+//! has the conversation and gives it back.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crow_acp::{Answer, Client};
+use crow_core::{Entry, Failure, FailureKind, Mode, Options, Part, Prompt, SessionId, TurnEnd, Update};
+use crow_tools::Workspace;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::commands::{self, Command};
+use crate::kit::Kit;
+use crate::open;
+use crate::run_turn::{Conversation, TurnCx, run_turn, store_failure};
+use crate::{clock, prompt};
+
+/// People type prompts; a longer inbox is a stuck session, not a busy one.
+const INBOX_LEN: usize = 16;
+
+/// Prompts that may wait behind a turn, for the same reason.
+const WAITING_MAX: usize = 16;
+
+/// Characters of a title; clients show it on one line.
+const TITLE_CHARS_MAX: usize = 60;
+
+/// What a session stands at; changes act at once, mid-turn too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) mode: Mode,
+    pub(crate) model: Option<String>,
+}
+
+/// Something a session is told.
+#[derive(Debug)]
+pub(crate) enum SessionMsg {
+    Prompt { parts: Vec<Part>, answer: Answer<TurnEnd> },
+    Cancel,
+    SetOption { option: String, value: String, answer: Answer<Options> },
+    ReadOptions { answer: Answer<Options> },
+    TurnEnded { talk: Option<Conversation>, end: Result<TurnEnd, Failure>, answer: Answer<TurnEnd> },
+}
+
+/// The way into a session.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionHandle {
+    pub(crate) id: SessionId,
+    inbox: mpsc::Sender<SessionMsg>,
+}
+
+impl SessionHandle {
+    /// Tells the session something. A session lives as long as its host, so nothing told is lost.
+    pub(crate) async fn tell(&self, msg: SessionMsg) {
+        if self.inbox.send(msg).await.is_err() {
+            tracing::debug!(session = %self.id, "the session has ended");
+        }
+    }
+}
+
+/// What a session is made from.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) id: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) standing: Standing,
+    pub(crate) talk: Conversation,
+    pub(crate) title: Option<String>,
+}
+
+#[derive(Debug)]
+struct Session {
+    id: SessionId,
+    kit: Arc<Kit>,
+    client: Client,
+    workspace: Arc<Workspace>,
+    standing: watch::Sender<Standing>,
+    inbox: mpsc::Receiver<SessionMsg>,
+    own: mpsc::WeakSender<SessionMsg>,
+    state: State,
+    waiting: VecDeque<(Vec<Part>, Answer<TurnEnd>)>,
+    titled: bool,
+    n_notes: u64,
+    cut: CancellationToken,
+    turns: TaskTracker,
+}
+
+#[derive(Debug)]
+enum State {
+    Idle(Conversation),
+    Running { cut: CancellationToken },
+}
+
+/// Starts a session's driver. It ends when the last handle goes; `cut` stops its turn.
+pub(crate) fn start(
+    opening: Opening,
+    kit: Arc<Kit>,
+    client: Client,
+    cut: CancellationToken,
+    turns: TaskTracker,
+) -> SessionHandle {
+    let (sender, inbox) = mpsc::channel(INBOX_LEN);
+    let workspace = open::workspace(&kit, &opening.cwd);
+    let session = Session {
+        id: opening.id.clone(),
+        workspace: Arc::new(workspace),
+        kit,
+        client,
+        standing: watch::Sender::new(opening.standing),
+        inbox,
+        own: sender.downgrade(),
+        state: State::Idle(opening.talk),
+        waiting: VecDeque::new(),
+        titled: opening.title.is_some(),
+        n_notes: 0,
+        cut,
+        turns,
+    };
+    tokio::spawn(session.run());
+    SessionHandle { id: opening.id, inbox: sender }
+}
+
+impl Session {
+    async fn run(mut self) {
+        while let Some(msg) = self.inbox.recv().await {
+            match msg {
+                SessionMsg::Prompt { parts, answer } => self.on_prompt(parts, answer).await,
+                SessionMsg::Cancel => self.on_cancel(),
+                SessionMsg::SetOption { option, value, answer } => {
+                    answer.give(self.set_option(&option, &value).await);
+                }
+                SessionMsg::ReadOptions { answer } => answer.give(Ok(self.options())),
+                SessionMsg::TurnEnded { talk, end, answer } => self.on_turn_ended(talk, end, answer).await,
+            }
+        }
+    }
+
+    async fn on_prompt(&mut self, parts: Vec<Part>, answer: Answer<TurnEnd>) {
+        if let [Part::Text(text)] = parts.as_slice()
+            && let Some(command) = commands::parse(text)
+        {
+            let said = self.run_command(&command).await;
+            self.note(said, answer);
+            return;
+        }
+        match &self.state {
+            State::Idle(_) => self.start_turn(parts, answer),
+            State::Running { .. } if self.waiting.len() < WAITING_MAX => {
+                self.waiting.push_back((parts, answer))
+            }
+            State::Running { .. } => {
+                let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
+                answer.give(Err(Failure::new(FailureKind::InvalidValue, why)));
+            }
+        }
+    }
+
+    fn on_cancel(&mut self) {
+        if let State::Running { cut } = &self.state {
+            cut.cancel();
+        }
+        for (_, answer) in self.waiting.drain(..) {
+            answer.give(Ok(TurnEnd::Cancelled));
+        }
+    }
+
+    fn start_turn(&mut self, parts: Vec<Part>, answer: Answer<TurnEnd>) {
+        let cut = self.cut.child_token();
+        let state = std::mem::replace(&mut self.state, State::Running { cut: cut.clone() });
+        let State::Idle(talk) = state else {
+            self.state = state;
+            self.waiting.push_back((parts, answer));
+            return;
+        };
+        let job = TurnJob {
+            id: self.id.clone(),
+            kit: self.kit.clone(),
+            client: self.client.clone(),
+            workspace: self.workspace.clone(),
+            standing: self.standing.subscribe(),
+            cut,
+            untitled: !self.titled,
+        };
+        self.titled = true;
+        let own = self.own.clone();
+        let (client, id) = (self.client.clone(), self.id.clone());
+        let turn = self.turns.spawn(job.run(talk, parts));
+        self.turns.spawn(async move {
+            let (talk, end) = match turn.await {
+                Ok((talk, end)) => (Some(talk), end),
+                Err(error) => {
+                    (None, Err(Failure::new(FailureKind::Internal, format!("The turn broke: {error}."))))
+                }
+            };
+            client.flushed(&id).await;
+            match own.upgrade() {
+                Some(own) => {
+                    if let Err(mpsc::error::SendError(msg)) =
+                        own.send(SessionMsg::TurnEnded { talk, end, answer }).await
+                    {
+                        tracing::debug!(?msg, "the session ended before its turn");
+                    }
+                }
+                None => answer.give(end),
+            }
+        });
+    }
+
+    async fn on_turn_ended(
+        &mut self,
+        talk: Option<Conversation>,
+        end: Result<TurnEnd, Failure>,
+        answer: Answer<TurnEnd>,
+    ) {
+        // A turn that broke took its conversation along; what is on disk is the truth.
+        let talk = match talk {
+            Some(talk) => Ok(talk),
+            None => open::stored(&self.kit, &self.id, &self.workspace).await.map(|stored| stored.talk),
+        };
+        answer.give(end);
+        match talk {
+            Ok(talk) => self.state = State::Idle(talk),
+            Err(failure) => {
+                self.state = State::Idle(Conversation::default());
+                tracing::error!(session = %self.id, %failure, "the session could not be read again");
+            }
+        }
+        if let Some((parts, answer)) = self.waiting.pop_front() {
+            self.start_turn(parts, answer);
+        }
+    }
+
+    async fn run_command(&mut self, command: &Command<'_>) -> String {
+        let standing = self.standing.borrow().clone();
+        let result = match command {
+            Command::Help => return commands::help(),
+            Command::Stop => {
+                self.on_cancel();
+                return "Stopped.\n".into();
+            }
+            Command::Mode("") => {
+                return format!("The mode is {}. There are {}.\n", standing.mode.as_str(), commands::modes());
+            }
+            Command::Model("") => {
+                let options = self.options();
+                let current = options.model.unwrap_or_else(|| "not set".into());
+                return format!("The model is {current}. Configured: {}.\n", options.models.join(", "));
+            }
+            Command::Mode(value) => self.set_option("mode", value).await,
+            Command::Model(value) => self.set_option("model", value).await,
+        };
+        match result {
+            Ok(options) => {
+                let model = options.model.unwrap_or_else(|| "not set".into());
+                format!("Mode {}, model {model}.\n", options.mode.as_str())
+            }
+            Err(failure) => format!("{failure}\n"),
+        }
+    }
+
+    /// Answers a command: its words, then the end of its turn.
+    fn note(&mut self, text: String, answer: Answer<TurnEnd>) {
+        self.n_notes += 1;
+        let message = crow_core::MessageId::new(format!("note-{}", self.n_notes));
+        self.client.tell(&self.id, Update::Text { message, text });
+        let (client, id) = (self.client.clone(), self.id.clone());
+        self.turns.spawn(async move {
+            client.flushed(&id).await;
+            answer.give(Ok(TurnEnd::Done));
+        });
+    }
+
+    async fn set_option(&mut self, option: &str, value: &str) -> Result<Options, Failure> {
+        let invalid = |why: String| Failure::new(FailureKind::InvalidValue, why);
+        match option {
+            "mode" => {
+                let mode = Mode::parse(value).ok_or_else(|| {
+                    invalid(format!("There is no mode {value}. Modes: {}.", commands::modes()))
+                })?;
+                self.kit.store.set_mode(&self.id, mode).await.map_err(store_failure)?;
+                self.standing.send_modify(|standing| standing.mode = mode);
+                self.client.tell(&self.id, Update::Mode(mode));
+            }
+            "model" => {
+                let model = self.kit.model(Some(value))?.name.clone();
+                self.kit.store.set_model(&self.id, &model).await.map_err(store_failure)?;
+                self.standing.send_modify(|standing| standing.model = Some(model));
+            }
+            _ => return Err(invalid(format!("There is no option {option}. Options: mode, model."))),
+        }
+        let options = self.options();
+        self.client.tell(&self.id, Update::Options(options.clone()));
+        Ok(options)
+    }
+
+    fn options(&self) -> Options {
+        open::options(&self.kit, &self.standing.borrow())
+    }
+}
+
+/// One turn with all it needs, on a task of its own.
+struct TurnJob {
+    id: SessionId,
+    kit: Arc<Kit>,
+    client: Client,
+    workspace: Arc<Workspace>,
+    standing: watch::Receiver<Standing>,
+    cut: CancellationToken,
+    untitled: bool,
+}
+
+impl TurnJob {
+    async fn run(self, mut talk: Conversation, parts: Vec<Part>) -> (Conversation, Result<TurnEnd, Failure>) {
+        let end = self.turn(&mut talk, parts).await;
+        if let Err(error) = self.kit.store.sync().await {
+            tracing::warn!(session = %self.id, %error, "the end of the turn may not survive a power cut");
+        }
+        (talk, end)
+    }
+
+    async fn turn(&self, talk: &mut Conversation, parts: Vec<Part>) -> Result<TurnEnd, Failure> {
+        let cx = TurnCx {
+            session: &self.id,
+            kit: &self.kit,
+            client: &self.client,
+            workspace: &self.workspace,
+            standing: &self.standing,
+            cut: &self.cut,
+        };
+        self.settle_system_prompt(talk).await?;
+        let prompt = Prompt { id: talk.transcript.next_message(), parts };
+        let title = title_of(&prompt);
+        cx.append(talk, Entry::Prompt(prompt)).await?;
+        let end = run_turn(&cx, talk).await?;
+        if self.untitled {
+            self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
+            self.client.tell(&self.id, Update::Title(title));
+        }
+        match end {
+            TurnEnd::Failed(failure) => Err(failure),
+            end => Ok(end),
+        }
+    }
+
+    /// Takes in the system prompt that was rendered while the session opened.
+    async fn settle_system_prompt(&self, talk: &mut Conversation) -> Result<(), Failure> {
+        let Some(rendering) = talk.rendering.take() else { return Ok(()) };
+        let rendered = match rendering.await {
+            Ok(rendered) => rendered,
+            Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
+        };
+        match rendered {
+            Ok(system) => {
+                self.kit.store.set_system_prompt(&self.id, &system).await.map_err(store_failure)?;
+                talk.transcript = crow_core::Transcript::new(system);
+                Ok(())
+            }
+            Err(failure) => {
+                // The next prompt tries again: the person may have mended the template by then.
+                talk.rendering = Some(render_system_prompt(&self.kit, self.workspace.cwd().to_owned()));
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Renders a session's system prompt off the loop.
+pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf) -> JoinHandle<Result<String, Failure>> {
+    let prompts_dir = kit.settings.prompts_dir.clone();
+    tokio::task::spawn_blocking(move || prompt::render(&cwd, &prompts_dir, &clock::today()))
+}
+
+/// Makes a title of the first line that says something.
+fn title_of(prompt: &Prompt) -> String {
+    let text = prompt.text();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
+    match line.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        None => line.to_owned(),
+    }
+}
