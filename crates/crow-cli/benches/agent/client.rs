@@ -1,0 +1,167 @@
+//! The editor's end: one agent process, raw lines, and what the kernel says of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: BufReader<ChildStdout>,
+    home: Rc<TempDir>,
+    next_id: u64,
+}
+
+impl Agent {
+    pub fn start(port: u16) -> Self {
+        Self::at(port, Rc::new(TempDir::new().unwrap()))
+    }
+
+    pub fn at(port: u16, home: Rc<TempDir>) -> Self {
+        let folder = home.path().join(".crow");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(home.path().join("file.txt"), "hello\n").unwrap();
+        let config = format!(
+            "providers: {{ fake: {{ base_url: 'http://127.0.0.1:{port}/v1' }} }}\nmodels: {{ m: {{ provider: fake, model: m }} }}\n"
+        );
+        fs::write(folder.join("config.yaml"), config).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_crow-cli"))
+            .arg("acp")
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdin, lines, home, next_id: 0 }
+    }
+
+    pub fn home(&self) -> Rc<TempDir> {
+        self.home.clone()
+    }
+
+    pub fn hello(&mut self) {
+        let id = self.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+        self.answer(id);
+    }
+
+    pub fn new_session(&mut self) -> String {
+        let id = self.request("session/new", json!({"cwd": self.home.path(), "mcpServers": []}));
+        self.answer(id)["result"]["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    pub fn load(&mut self, session: &str) {
+        let cwd = self.home.path().to_owned();
+        let id = self.request("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+        self.answer(id);
+    }
+
+    pub fn prompt(&mut self, session: &str) {
+        let prompt = json!([{"type": "text", "text": "go on"}]);
+        self.request("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+    }
+
+    pub fn cancel(&mut self, session: &str) {
+        self.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}));
+    }
+
+    /// Waits for the model's first words and says when they came.
+    pub fn first_update(&mut self) -> Instant {
+        loop {
+            let line = self.line();
+            if line.contains("agent_message_chunk") {
+                return Instant::now();
+            }
+        }
+    }
+
+    pub fn end_of_turn(&mut self) {
+        loop {
+            let line = self.line();
+            assert!(!line.contains("\"error\""), "{line}");
+            if line.contains("stopReason") {
+                return;
+            }
+        }
+    }
+
+    /// Waits until nothing is left to do: a request that has to go through everything is answered.
+    pub fn settle(&mut self) {
+        let id = self.request("session/list", json!({}));
+        self.answer(id);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    pub fn cpu(&self) -> Duration {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let times = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
+        Duration::from_nanos(times.filter_map(|times| times.split(' ').next()?.parse::<u64>().ok()).sum())
+    }
+
+    pub fn resident_kb(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    pub fn peak_kb(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    pub fn hang_up(&mut self) -> Option<ChildStdin> {
+        let stdin = self.stdin.take();
+        drop(stdin);
+        self.child.wait().unwrap();
+        None
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> u64 {
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params}));
+        self.next_id
+    }
+
+    fn send(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        let mark = format!("\"id\":{id},");
+        let mark_last = format!("\"id\":{id}}}");
+        loop {
+            let line = self.line();
+            if line.contains(&mark) || line.ends_with(&format!("{mark_last}\n")) {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                if message["id"] == id {
+                    assert!(message.get("error").is_none(), "{line}");
+                    return message;
+                }
+            }
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the agent ended");
+        line
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.wait();
+    }
+}

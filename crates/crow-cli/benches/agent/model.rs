@@ -1,0 +1,167 @@
+//! The model's end: HTTP by hand on threads, with the times at which things happened.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
+
+/// What the next request is answered with.
+#[derive(Clone, Copy)]
+pub enum Plan {
+    /// So many chunks of text.
+    Words(usize),
+    /// A call of `read`, then text once its result is there.
+    ReadThenWords,
+    /// One chunk, then silence until the client hangs up.
+    Hold,
+}
+
+/// When a request came and its answer began.
+#[derive(Clone, Copy)]
+pub struct Request {
+    pub arrived: Instant,
+    pub first_byte: Instant,
+}
+
+#[derive(Default)]
+struct Seen {
+    plans: VecDeque<Plan>,
+    requests: Vec<Request>,
+    hung_up: Option<Instant>,
+}
+
+pub struct Model {
+    port: u16,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+}
+
+impl Model {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen: Arc<(Mutex<Seen>, Condvar)> = Arc::default();
+        let shared = seen.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = shared.clone();
+                std::thread::spawn(move || serve(stream, &seen));
+            }
+        });
+        Self { port, seen }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn plan(&self, plan: Plan) {
+        self.seen.0.lock().unwrap().plans.push_back(plan);
+    }
+
+    pub fn last(&self) -> Request {
+        *self.seen.0.lock().unwrap().requests.last().unwrap()
+    }
+
+    pub fn last_two(&self) -> (Request, Request) {
+        let seen = self.seen.0.lock().unwrap();
+        let n = seen.requests.len();
+        (seen.requests[n - 2], seen.requests[n - 1])
+    }
+
+    /// Waits until the client of a held answer is gone and says when it went.
+    pub fn hung_up(&self) -> Instant {
+        let mut seen = self.seen.0.lock().unwrap();
+        loop {
+            if let Some(when) = seen.hung_up.take() {
+                return when;
+            }
+            seen = self.seen.1.wait(seen).unwrap();
+        }
+    }
+}
+
+fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
+    stream.set_nodelay(true).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    while let Some(body) = read_request(&mut reader) {
+        let arrived = Instant::now();
+        let has_result = body.rfind("\"role\":\"tool\"") > body.rfind("\"role\":\"user\"");
+        let plan = {
+            let mut seen = shared.0.lock().unwrap();
+            match seen.plans.front().copied() {
+                Some(Plan::ReadThenWords) if !has_result => Plan::ReadThenWords,
+                Some(Plan::ReadThenWords) => {
+                    seen.plans.pop_front();
+                    Plan::Words(3)
+                }
+                _ => seen.plans.pop_front().unwrap_or(Plan::Words(1)),
+            }
+        };
+        let body = answer(plan);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let framed = format!("{:x}\r\n{body}\r\n", body.len());
+        let first_byte = Instant::now();
+        shared.0.lock().unwrap().requests.push(Request { arrived, first_byte });
+        let sent = stream.write_all(framed.as_bytes());
+        if let Plan::Hold = plan {
+            // Reads nothing until the client hangs up.
+            let _ = stream.read(&mut [0]);
+            shared.0.lock().unwrap().hung_up = Some(Instant::now());
+            shared.1.notify_all();
+            return;
+        }
+        if sent.is_err() || stream.write_all(b"0\r\n\r\n").is_err() {
+            return;
+        }
+    }
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+fn answer(plan: Plan) -> String {
+    // As large as the chunks that real providers send.
+    let chunk = |delta: &str, finish: &str| {
+        format!(
+            "data: {{\"id\":\"chatcmpl-b1946ac92492d2347c6235b4d2611184\",\"object\":\"chat.completion.chunk\",\"created\":1763721600,\"model\":\"bench-model\",\"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+        )
+    };
+    let mut body = String::new();
+    let finish = match plan {
+        Plan::ReadThenWords => {
+            body += &chunk(
+                r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read","arguments":"{\"file_path\":\"file.txt\"}"}}]}"#,
+                "null",
+            );
+            "\"tool_calls\""
+        }
+        Plan::Hold => return chunk(r#"{"content":"word "}"#, "null"),
+        Plan::Words(n) => {
+            let word = chunk(r#"{"content":"word "}"#, "null");
+            body.reserve(word.len() * n + 1024);
+            (0..n).for_each(|_| body.push_str(&word));
+            "\"stop\""
+        }
+    };
+    body + &chunk("{}", finish) + "data: [DONE]\n\n"
+}

@@ -1,0 +1,107 @@
+//! Puts the agent together from the configuration, and serves it.
+
+use std::{io, path::PathBuf, sync::Arc};
+
+use crow_agent::{Kit, KitSettings};
+use crow_core::{Failure, FailureKind, Limits};
+use crow_store::Store;
+use crow_tools::Tools;
+use tokio::runtime::Runtime;
+
+use crate::{
+    failure::{Code, Exit},
+    settings::{Environment, Settings},
+};
+
+/// What the agent calls itself.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Where the configuration comes from; read when the first session needs it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) dir: PathBuf,
+    pub(crate) env: Arc<Environment>,
+}
+
+impl Source {
+    /// Reads the configuration and opens the database.
+    pub(crate) async fn load(self) -> Result<Kit, Failure> {
+        let read = tokio::task::spawn_blocking(move || {
+            let (settings, warnings) = Settings::load(&self.dir, &self.env)?;
+            for warning in warnings {
+                tracing::warn!("{warning}");
+            }
+            Ok(settings)
+        });
+        let settings = match read.await {
+            Ok(Ok(settings)) => settings,
+            Ok(Err(error)) => return Err(config_failure(&error)),
+            Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
+        };
+        kit(settings).await
+    }
+}
+
+/// Puts together what sessions share.
+pub(crate) async fn kit(settings: Settings) -> Result<Kit, Failure> {
+    let store = Store::open(&settings.db_path).await;
+    let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
+    let config = settings.dir.join(crate::settings::CONFIG_FILE);
+    let setup_hint = format!(
+        "No model is configured. Run `crow-cli init`, or name a provider and a model in {}.",
+        config.display()
+    );
+    let kit = KitSettings {
+        models: settings.models,
+        mode: settings.mode,
+        limits: Limits { requests_max: settings.requests_max },
+        secret_variables: settings.secret_variables,
+        prompts_dir: settings.prompts_dir,
+        spill_dir: settings.dir.join("spill"),
+        setup_hint,
+    };
+    Ok(Kit::new(kit, store, Tools::builtin()))
+}
+
+fn config_failure(error: &crate::settings::ConfigError) -> Failure {
+    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Failure::new(FailureKind::Config, format!("{error}{hint}"))
+}
+
+/// Makes the runtime: one thread for the loop, so that nothing on the way of a chunk has to wake another.
+pub(crate) fn runtime() -> Result<Runtime, Exit> {
+    let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    made.map_err(|error| Exit::new(Code::Failed, format!("could not start: {error}")))
+}
+
+/// Serves an editor on stdin and stdout until it closes them.
+pub(crate) fn serve(source: Source) -> Result<(), Exit> {
+    let broken =
+        |error: io::Error| Exit::new(Code::Failed, format!("could not use stdin and stdout: {error}"));
+    let (lines, written) = crow_acp::stdio(io::stdin(), io::stdout()).map_err(broken)?;
+    let runtime = runtime()?;
+    let served =
+        runtime.block_on(crow_agent::serve(lines, VERSION, stop_signal(), move || source.clone().load()));
+    runtime.shutdown_background();
+    if written.join().is_err() {
+        return Err(Exit::new(Code::Failed, "could not write the last answers"));
+    }
+    served.map_err(|error| Exit::new(Code::Failed, error.to_string()))
+}
+
+/// Waits until the system asks the process to end.
+pub(crate) async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        (Ok(mut terminate), Ok(mut hangup)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::warn!(%error, "signals end the process at once");
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The command line, as it is typed. Decides nothing.
+
+use std::path::PathBuf;
+
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use crow_core::Mode;
+
+/// A coding agent that speaks the Agent Client Protocol.
+#[derive(Debug, Parser)]
+#[command(name = "crow-cli", version, propagate_version = false, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Folder with the configuration, the keys and the sessions [default: ~/.crow]
+    #[arg(
+        short = 'd',
+        long,
+        global = true,
+        env = "CROW_CONFIG_DIR",
+        hide_env_values = true,
+        value_name = "DIR"
+    )]
+    pub(crate) config_dir: Option<PathBuf>,
+    /// Say more on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve an editor on stdin and stdout
+    Acp,
+    /// Give the agent a task in the terminal
+    Run(RunArgs),
+    /// See the agent work, without a key and without a network
+    Demo,
+    /// Set up providers and models
+    Init(InitArgs),
+    /// Look at sessions and their messages
+    Inspect(InspectArgs),
+    /// List the configured models
+    Models(ModelsArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How to run a prompt.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to do; `-` reads it from stdin
+    #[arg(conflicts_with = "file")]
+    pub(crate) prompt: Option<String>,
+    /// Keep asking for prompts
+    #[arg(short, long)]
+    pub(crate) interactive: bool,
+    /// Continue this session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Work in this folder instead of the current one
+    #[arg(short = 'c', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Read the prompt from this file; `-` is stdin
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Use this configured model
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How much the agent may do on its own
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    pub(crate) mode: Option<Mode>,
+    /// Allow everything without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print one JSON event a line
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+/// How to set up.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Take everything from the environment, ask nothing
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Look at this session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Show its messages
+    #[arg(short, long, requires = "session")]
+    pub(crate) messages: bool,
+    /// Show at most this many
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
+    /// Search the messages of all sessions
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["session", "messages"])]
+    pub(crate) search: Option<String>,
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+/// How to list models.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let names = PossibleValuesParser::new(Mode::ALL.map(Mode::as_str));
+    names.try_map(|name| Mode::parse(&name).ok_or("not a mode"))
+}

@@ -1,0 +1,156 @@
+//! `demo`: the real agent, tools, store and client at work on a small broken project, with a scripted model in the
+//! place of a real one. Needs no key, no network and nothing but `sh`.
+
+mod model;
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Write},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use crow_core::Mode;
+use crow_model::{ModelSettings, ProviderSettings};
+use crow_process::{Bounds, Command, Ended, Groups};
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
+
+use self::model::{Pace, ScriptedModel};
+use crate::{
+    agent,
+    cli::RunArgs,
+    failure::{Code, Exit},
+    run::{self, Plan, Speaker},
+    settings::Settings,
+};
+
+const PRICE: &str = include_str!("../../demo/price.sh");
+const TEST: &str = include_str!("../../demo/test.sh");
+const TASK: &str = "The tests of this project fail. Find out why, mend it, and show that they pass.";
+
+/// The script needs five replies; a sixth is a mistake.
+const REQUESTS_MAX: u32 = 6;
+
+/// How long the last test run may take; it adds two numbers.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Bytes of the last test run that are shown.
+const TEST_BYTES: usize = 4096;
+
+/// Chooses how fast the model writes: a person who watches wants to follow.
+pub(crate) fn pace() -> Pace {
+    if io::stdout().is_terminal() { Pace::Reading } else { Pace::Full }
+}
+
+/// Runs the demo in a folder that goes away with it.
+pub(crate) fn run(speaker: Box<dyn Speaker>, pace: Pace, say: &mut impl Write) -> Result<(), Exit> {
+    let home = tempfile::tempdir()
+        .map_err(|error| failed(format!("could not make a folder to work in: {error}")))?;
+    // The real path, so that what is shown and what is judged are the same.
+    let home_path = fs::canonicalize(home.path()).map_err(|error| failed(error.to_string()))?;
+    let project = home_path.join("shop");
+    let written = fs::create_dir(&project)
+        .and_then(|()| fs::write(project.join("price.sh"), PRICE))
+        .and_then(|()| fs::write(project.join("test.sh"), TEST));
+    written.map_err(|error| failed(format!("could not write the project: {error}")))?;
+    let runtime = agent::runtime()?;
+    let done = runtime.block_on(show(&home_path, &project, speaker, pace, say));
+    runtime.shutdown_background();
+    done
+}
+
+async fn show(
+    home: &Path,
+    project: &Path,
+    speaker: Box<dyn Speaker>,
+    pace: Pace,
+    say: &mut impl Write,
+) -> Result<(), Exit> {
+    let model = ScriptedModel::start(pace).await;
+    let model = model.map_err(|error| failed(format!("could not listen on loopback: {error}")))?;
+    writeln!(say, "demo: a scripted model on {} stands in for a real one;", model.base_url())?;
+    writeln!(say, "      the agent, its tools, its store and this client are the real ones")?;
+    writeln!(say, "task: {TASK}\n")?;
+    say.flush()?;
+    let settings = Arc::new(settings(home, model.base_url()));
+    let args = RunArgs {
+        prompt: None,
+        interactive: false,
+        session: None,
+        cwd: None,
+        file: None,
+        model: None,
+        mode: None,
+        yes: true,
+        json: false,
+    };
+    let plan = Plan { args, cwd: project.to_owned(), first: Some(TASK.into()), speaker };
+    run::drive(plan, move || {
+        let settings = settings.clone();
+        async move { agent::kit((*settings).clone()).await }
+    })
+    .await?;
+    prove(project, say).await
+}
+
+/// Runs the project's tests once more, without the agent: what counts is what is on disk.
+async fn prove(project: &Path, say: &mut impl Write) -> Result<(), Exit> {
+    let command = Command {
+        program: "sh".into(),
+        args: vec!["test.sh".into()],
+        cwd: project.to_owned(),
+        env: Vec::new(),
+        env_removed: Vec::new(),
+    };
+    let bounds =
+        Bounds { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
+    let ran = crow_process::run(&Groups::default(), command, bounds, &CancellationToken::new(), |_| {}).await;
+    let ran = ran.map_err(|error| failed(format!("could not run the tests: {error}")))?;
+    writeln!(say, "\n$ sh test.sh\n{}", ran.output.text.trim_end())?;
+    match ran.ended {
+        Ended::Exited(0) => {
+            writeln!(say, "\ndone: the tests pass. The folder and its database are gone now;")?;
+            writeln!(say, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` gives it work")?;
+            Ok(())
+        }
+        Ended::Exited(_) | Ended::Signalled(_) | Ended::TimedOut | Ended::Cancelled => {
+            Err(failed("the tests do not pass after the demo".into()))
+        }
+    }
+}
+
+fn settings(home: &Path, base_url: &str) -> Settings {
+    let provider = ProviderSettings {
+        name: "demo".into(),
+        base_url: base_url.into(),
+        api_key: None,
+        key_variable: None,
+        headers: Vec::new(),
+    };
+    let model = ModelSettings {
+        name: "scripted".into(),
+        provider,
+        model: "scripted".into(),
+        context_window: 32_000,
+        max_tokens: None,
+        temperature: None,
+        reasoning_effort: None,
+        extra_body: Map::new(),
+        retries_max: 0,
+    };
+    Settings {
+        dir: home.join("crow"),
+        models: vec![model],
+        db_path: home.join("crow").join("crow.db"),
+        requests_max: REQUESTS_MAX,
+        mode: Mode::Ask,
+        secret_variables: Vec::new(),
+        prompts_dir: home.join("crow").join("prompts"),
+    }
+}
+
+fn failed(message: String) -> Exit {
+    Exit::new(Code::Failed, message)
+}

@@ -1,0 +1,131 @@
+//! What the environment says of providers. Pure.
+
+use crow_model::{ApiKey, ProviderSettings};
+
+use crate::settings::Environment;
+
+/// A provider to configure.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) base_url: String,
+    /// The variable of the key and the key; a local server needs none.
+    pub(super) key: Option<(String, String)>,
+    pub(super) models: Vec<String>,
+}
+
+/// What a look at the environment found, and what is odd in it.
+pub(super) struct Scan {
+    pub(super) providers: Vec<Found>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Providers whose address everybody knows, by the variable their own tools read.
+pub(super) const WELL_KNOWN: [(&str, &str); 6] = [
+    ("openrouter", "https://openrouter.ai/api/v1"),
+    ("openai", "https://api.openai.com/v1"),
+    ("deepseek", "https://api.deepseek.com/v1"),
+    ("groq", "https://api.groq.com/openai/v1"),
+    ("mistral", "https://api.mistral.ai/v1"),
+    ("xai", "https://api.x.ai/v1"),
+];
+
+/// Parts of names of models that do something other than chat.
+const NOT_FOR_CHAT: [&str; 13] = [
+    "embed",
+    "whisper",
+    "tts",
+    "audio",
+    "realtime",
+    "transcribe",
+    "image",
+    "dall-e",
+    "moderation",
+    "rerank",
+    "guard",
+    "sora",
+    "ocr",
+];
+
+impl Found {
+    /// Shows the provider as it will be configured.
+    pub(super) fn settings(&self) -> ProviderSettings {
+        ProviderSettings {
+            name: self.name.clone(),
+            base_url: self.base_url.trim_end_matches('/').to_owned(),
+            api_key: self.key.as_ref().map(|(_, key)| ApiKey::new(key)),
+            key_variable: self.key.as_ref().map(|(variable, _)| variable.clone()),
+            headers: Vec::new(),
+        }
+    }
+
+    /// Names the variable that names a model.
+    pub(super) fn model_variable(&self) -> String {
+        format!("LLM_{}_MODEL", variable_part(&self.name))
+    }
+}
+
+/// Finds every provider the environment describes: the person's own first, then the well-known.
+pub(super) fn scan(env: &Environment) -> Scan {
+    let set = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+    let mut scan = Scan { providers: Vec::new(), notes: Vec::new() };
+    let names = env.keys().filter_map(|name| name.strip_prefix("LLM_"));
+    let keyed = names.clone().filter_map(|name| name.strip_suffix("_API_KEY"));
+    for part in keyed.filter(|part| !part.is_empty()) {
+        let (key_variable, url_variable) = (format!("LLM_{part}_API_KEY"), format!("LLM_{part}_BASE_URL"));
+        let name = part.to_lowercase();
+        let known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, url)| *url);
+        match (set(&key_variable), set(&url_variable).or(known)) {
+            (Some(key), Some(url)) => scan.providers.push(Found {
+                models: set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect(),
+                key: Some((key_variable, key.to_owned())),
+                base_url: url.to_owned(),
+                name,
+            }),
+            (Some(_), None) => {
+                scan.notes.push(format!("{key_variable} is left out: {url_variable} is not set"));
+            }
+            (None, _) => scan.notes.push(format!("{key_variable} is left out: it is empty")),
+        }
+    }
+    // A server on this machine has an address and needs no key.
+    for part in names.filter_map(|name| name.strip_suffix("_BASE_URL")).filter(|part| !part.is_empty()) {
+        let url = set(&format!("LLM_{part}_BASE_URL"));
+        if let (Some(url), false) = (url, env.contains_key(&format!("LLM_{part}_API_KEY"))) {
+            let models = set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect();
+            scan.providers.push(Found {
+                name: part.to_lowercase(),
+                base_url: url.to_owned(),
+                key: None,
+                models,
+            });
+        }
+    }
+    for (name, url) in WELL_KNOWN {
+        let part = variable_part(name);
+        let variable = format!("{part}_API_KEY");
+        let is_new = scan.providers.iter().all(|provider| provider.name != name);
+        if let (Some(key), true) = (set(&variable), is_new) {
+            scan.providers.push(Found {
+                name: name.to_owned(),
+                base_url: set(&format!("{part}_BASE_URL")).unwrap_or(url).to_owned(),
+                key: Some((variable, key.to_owned())),
+                models: set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect(),
+            });
+        }
+    }
+    scan
+}
+
+/// Spells a provider's name as part of a variable's.
+pub(super) fn variable_part(name: &str) -> String {
+    name.chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' })
+        .collect()
+}
+
+/// Guesses from its name whether a model can chat.
+pub(super) fn is_for_chat(model: &str) -> bool {
+    let model = model.to_lowercase();
+    NOT_FOR_CHAT.iter().all(|part| !model.contains(part))
+}

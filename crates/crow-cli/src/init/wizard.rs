@@ -1,0 +1,145 @@
+//! The questions of `init`. Blocks on the terminal: nothing else runs meanwhile.
+
+use std::{io, path::Path};
+
+use crow_model::ProviderSettings;
+
+use super::{
+    MODELS_MAX,
+    found::{self, Found},
+    write,
+};
+use crate::{
+    failure::{Code, Exit},
+    settings::{self, CONFIG_FILE, Environment},
+};
+
+/// Longer lists scroll.
+const ROWS_MAX: usize = 12;
+const OTHER: &str = "other";
+
+/// Asks for providers, keys and models, shows what it would write, and writes it.
+pub(super) async fn run(
+    dir: &Path,
+    env: &Environment,
+    list: &impl AsyncFn(ProviderSettings) -> Result<Vec<String>, String>,
+) -> Result<(), Exit> {
+    let (whole, kept) = settings::with_env_file(dir, env)?;
+    cliclack::intro("crow-cli init").map_err(stopped)?;
+    let config = dir.join(CONFIG_FILE);
+    if config.exists() && !confirmed(&format!("{} exists. Replace it?", config.display()))? {
+        return cliclack::outro_cancel("Nothing was written.").map_err(stopped);
+    }
+    let mut providers: Vec<Found> = Vec::new();
+    loop {
+        let mut provider = provider(&whole)?;
+        provider.models = models(&provider, list).await?;
+        providers.retain(|other| other.name != provider.name);
+        providers.push(provider);
+        if !confirmed("Add another provider?")? {
+            break;
+        }
+    }
+    let lines = providers.iter().map(|provider| {
+        let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
+        format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, provider.models.join("\n  "))
+    });
+    cliclack::note("Review", lines.collect::<Vec<_>>().join("\n")).map_err(stopped)?;
+    if !confirmed(&format!("Write {}?", config.display()))? {
+        return cliclack::outro_cancel("Nothing was written.").map_err(stopped);
+    }
+    // A key typed just now replaces the one in the file; the last of two lines counts.
+    let kept: Vec<String> = kept.into_iter().filter(|name| !is_typed(&providers, &whole, name)).collect();
+    write::both(dir, &providers, &kept)?;
+    cliclack::outro("Done. Try: crow-cli run \"what is in this folder?\"").map_err(stopped)
+}
+
+fn is_typed(providers: &[Found], env: &Environment, name: &str) -> bool {
+    let mut keys = providers.iter().filter_map(|provider| provider.key.as_ref());
+    keys.any(|(variable, key)| variable == name && env.get(name) != Some(key))
+}
+
+fn provider(env: &Environment) -> Result<Found, Exit> {
+    let mut select = cliclack::select("Provider");
+    for (name, url) in found::WELL_KNOWN {
+        select = select.item(name, name, url);
+    }
+    let choice = select.item(OTHER, "another OpenAI-compatible server", "").interact().map_err(stopped)?;
+    let known = found::WELL_KNOWN.iter().find(|(name, _)| *name == choice);
+    let (name, base_url, variable) = match known {
+        Some((name, url)) => {
+            ((*name).to_owned(), (*url).to_owned(), format!("{}_API_KEY", found::variable_part(name)))
+        }
+        None => {
+            let name: String =
+                cliclack::input("Its name").placeholder("local").interact().map_err(stopped)?;
+            let address = cliclack::input("Its address, up to and including /v1")
+                .placeholder("http://localhost:11434/v1");
+            let url: String =
+                address.validate(|address: &String| check_address(address)).interact().map_err(stopped)?;
+            let variable = format!("LLM_{}_API_KEY", found::variable_part(&name));
+            (name, url, variable)
+        }
+    };
+    let key = key(&variable, env)?.map(|key| (variable, key));
+    Ok(Found { name, base_url, key, models: Vec::new() })
+}
+
+fn check_address(address: &str) -> Result<(), &'static str> {
+    let is_web = address.starts_with("http://") || address.starts_with("https://");
+    is_web.then_some(()).ok_or("an address starts with https:// or http://")
+}
+
+/// Takes the key from the environment if it is there and wanted, else from the person, hidden.
+fn key(variable: &str, env: &Environment) -> Result<Option<String>, Exit> {
+    if let Some(key) = env.get(variable).filter(|key| !key.is_empty())
+        && confirmed(&format!("Use the key in {variable}?"))?
+    {
+        return Ok(Some(key.clone()));
+    }
+    let question = "Key (hidden; leave it empty when none is needed)";
+    let key: String = cliclack::password(question).mask('•').allow_empty().interact().map_err(stopped)?;
+    let key = key.trim().to_owned();
+    Ok(Some(key).filter(|key| !key.is_empty()))
+}
+
+async fn models(
+    provider: &Found,
+    list: &impl AsyncFn(ProviderSettings) -> Result<Vec<String>, String>,
+) -> Result<Vec<String>, Exit> {
+    let spinner = cliclack::spinner();
+    spinner.start("Asking for the models");
+    let names = match list(provider.settings()).await {
+        Ok(names) => {
+            spinner.stop(format!("{} models", names.len()));
+            names
+        }
+        Err(why) => {
+            spinner.error(format!("could not list the models: {why}"));
+            Vec::new()
+        }
+    };
+    if names.is_empty() {
+        let name: String = cliclack::input("The model's name at the provider").interact().map_err(stopped)?;
+        return Ok(vec![name.trim().to_owned()]);
+    }
+    let question =
+        format!("Models (space chooses, typing filters; {MODELS_MAX} or fewer are easy to switch between)");
+    let mut select = cliclack::multiselect(question).filter_mode().max_rows(ROWS_MAX);
+    for name in names {
+        select = select.item(name.clone(), name, "");
+    }
+    select.interact().map_err(stopped)
+}
+
+fn confirmed(question: &str) -> Result<bool, Exit> {
+    cliclack::confirm(question).interact().map_err(stopped)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]
+fn stopped(error: io::Error) -> Exit {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Exit::quiet(Code::Interrupted),
+        _ => Exit::new(Code::Failed, format!("could not ask: {error}")),
+    }
+}

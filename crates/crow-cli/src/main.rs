@@ -1,0 +1,100 @@
+//! The binary: arguments in, exit code out.
+
+mod agent;
+mod cli;
+mod demo;
+mod failure;
+mod init;
+mod inspect;
+mod models;
+mod run;
+mod settings;
+mod table;
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use clap::{CommandFactory, Parser};
+use crow_model::{Http, list_models};
+use crow_store::Timestamp;
+
+use crate::{
+    agent::Source,
+    cli::{Cli, Command},
+    failure::{Code, Exit},
+    settings::{Environment, Settings},
+};
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(exit) => exit.report(&mut io::stderr().lock()),
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Exit> {
+    let mut out = io::BufWriter::new(io::stdout());
+    let env = settings::environment();
+    let dir = settings::config_dir(cli.config_dir, &env)?;
+    if cli.verbose {
+        log_to_stderr();
+    }
+    match cli.command {
+        Command::Acp => agent::serve(Source { dir, env: Arc::new(env) })?,
+        Command::Run(args) => {
+            load(&dir, &env)?;
+            run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
+        }
+        Command::Demo => demo::run(run::screen(), demo::pace(), &mut out)?,
+        Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
+        Command::Inspect(args) => {
+            let settings = load(&dir, &env)?;
+            let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+            agent::runtime()?.block_on(inspect::run(&args, &settings.db_path, now, &mut out))?;
+        }
+        Command::Init(args) => {
+            let list = async |provider| {
+                let http = Http::new().map_err(|failure| failure.sentence)?;
+                list_models(&http, &provider).await.map_err(|failure| failure.sentence)
+            };
+            agent::runtime()?.block_on(init::run(&args, &dir, &env, &list, &mut io::stderr().lock()))?;
+        }
+        Command::Completions { shell } => completions(shell, &mut out)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
+    // The generator panics when it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "crow-cli", &mut script);
+    out.write_all(&script)
+}
+
+/// The folder the person stands in; `run` works there unless told otherwise.
+#[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
+fn current_dir() -> Result<PathBuf, Exit> {
+    std::env::current_dir()
+        .map_err(|error| Exit::new(Code::Failed, format!("could not find the current folder: {error}")))
+}
+
+/// Says on stderr what happens inside; stdout belongs to results and to the protocol.
+fn log_to_stderr() {
+    let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(tracing::Level::DEBUG);
+    subscriber.with_ansi(console::colors_enabled_stderr()).init();
+}
+
+/// Reads the settings and says on stderr what is odd in them.
+fn load(dir: &Path, env: &Environment) -> Result<Settings, Exit> {
+    let (settings, warnings) = Settings::load(dir, env)?;
+    let mut stderr = io::stderr().lock();
+    for warning in warnings {
+        // When stderr is gone there is nobody left to tell.
+        let _ = writeln!(stderr, "warning: {warning}");
+    }
+    Ok(settings)
+}

@@ -1,0 +1,100 @@
+//! One JSON object a line, for scripts.
+
+use std::io::{self, Write};
+
+use crow_acp::{Heard, StopReason};
+use crow_core::{Content, Failure, PlanStatus, SessionId, Status};
+use serde_json::{Value, json};
+
+use super::Speaker;
+
+/// Writes events as lines of JSON.
+pub(super) struct JsonLines<W> {
+    out: W,
+    /// The words of the turn, for its result.
+    text: String,
+}
+
+impl<W: Write> JsonLines<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, text: String::new() }
+    }
+
+    fn line(&mut self, event: &Value) -> io::Result<()> {
+        writeln!(self.out, "{event}")?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write + Send> Speaker for JsonLines<W> {
+    fn session(&mut self, session: &SessionId) -> io::Result<()> {
+        self.line(&json!({"type": "session", "session": session.as_str()}))
+    }
+
+    fn heard(&mut self, heard: Heard) -> io::Result<()> {
+        let event = match heard {
+            Heard::Text(text) => {
+                self.text.push_str(&text);
+                json!({"type": "message", "text": text})
+            }
+            Heard::Thought(text) | Heard::Notice(text) => json!({"type": "thought", "text": text}),
+            Heard::Call { id, title, status, content, input, .. } => {
+                let mut event = json!({"type": "tool_call", "id": id});
+                let fields = [
+                    ("title", title.map(Value::from)),
+                    ("status", status.map(|status| Value::from(status_name(status)))),
+                    ("input", input),
+                    ("content", content.map(|content| content.iter().map(content_json).collect())),
+                ];
+                for (name, value) in fields.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+                    event[name] = value;
+                }
+                event
+            }
+            Heard::Plan(entries) => {
+                let entries = entries.iter().map(|entry| {
+                    let status = match entry.status {
+                        PlanStatus::Pending => "pending",
+                        PlanStatus::InProgress => "in_progress",
+                        PlanStatus::Completed => "completed",
+                    };
+                    json!({"content": entry.text, "status": status})
+                });
+                json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
+            }
+            Heard::Usage { used, size } => json!({"type": "usage", "used": used, "size": size}),
+            Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) => return Ok(()),
+        };
+        self.line(&event)
+    }
+
+    fn result(&mut self, reason: StopReason) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        self.line(&json!({"type": "result", "stop_reason": reason.as_str(), "text": text}))
+    }
+
+    fn error(&mut self, failure: &Failure) -> io::Result<()> {
+        self.line(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}))
+    }
+
+    fn goodbye(&mut self, _: &SessionId) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::Running => "in_progress",
+        Status::Done => "completed",
+        Status::Failed => "failed",
+    }
+}
+
+fn content_json(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => json!({"type": "text", "text": text}),
+        Content::Image { mime, .. } => json!({"type": "image", "mime": mime}),
+        Content::Diff { path, old, new } => json!({"type": "diff", "path": path, "old": old, "new": new}),
+    }
+}

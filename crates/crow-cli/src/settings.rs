@@ -1,0 +1,92 @@
+//! What the configuration folder and the environment say, as one value.
+//!
+//! The only place that reads the environment. Writes nothing and knows no command.
+
+mod error;
+mod file;
+mod known;
+mod load;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use crow_core::Mode;
+use crow_model::ModelSettings;
+
+pub(crate) use self::error::{ConfigError, Warning};
+
+/// The configuration file in the configuration folder.
+pub(crate) const CONFIG_FILE: &str = "config.yaml";
+/// The file with the keys in the configuration folder.
+pub(crate) const ENV_FILE: &str = ".env";
+
+/// The environment as it was when the program started.
+pub(crate) type Environment = BTreeMap<String, String>;
+
+/// Everything configured.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The configuration folder.
+    pub(crate) dir: PathBuf,
+    /// The models, the default first; none when nothing is configured yet.
+    pub(crate) models: Vec<ModelSettings>,
+    /// The database.
+    pub(crate) db_path: PathBuf,
+    /// Model calls in one prompt turn.
+    pub(crate) requests_max: u32,
+    /// The mode a session starts in.
+    pub(crate) mode: Mode,
+    /// Variables that hold secrets, which no child process may inherit.
+    pub(crate) secret_variables: Vec<String>,
+    /// Where prompts that replace the built-in ones are.
+    pub(crate) prompts_dir: PathBuf,
+}
+
+impl Settings {
+    /// Reads the folder. A folder with nothing in it gives settings without models.
+    pub(crate) fn load(dir: &Path, env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
+        load::load(dir, env)
+    }
+
+    /// Finds a model by its name, or the default without one.
+    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, ConfigError> {
+        let Some(default) = self.models.first() else {
+            return Err(ConfigError::NotConfigured { path: self.dir.join(CONFIG_FILE) });
+        };
+        let Some(name) = name else { return Ok(default) };
+        self.models.iter().find(|model| model.name == name).ok_or_else(|| {
+            let names: Vec<String> = self.models.iter().map(|model| model.name.clone()).collect();
+            let nearest = known::nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            ConfigError::UnknownModel { name: name.to_owned(), nearest, names }
+        })
+    }
+}
+
+/// Adds what the file with the keys says to the environment, which wins; gives the file's names as well.
+pub(crate) fn with_env_file(
+    dir: &Path,
+    env: &Environment,
+) -> Result<(Environment, Vec<String>), ConfigError> {
+    let (mut whole, _) = load::env_file(&dir.join(ENV_FILE))?;
+    let names = whole.keys().cloned().collect();
+    whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok((whole, names))
+}
+
+/// Reads the environment, once, at the start. Variables that are not text are nobody's here.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub(crate) fn environment() -> Environment {
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
+}
+
+/// Tells the configuration folder: the one asked for, or `.crow` in the home folder.
+pub(crate) fn config_dir(asked: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
+    let home = || env.get("HOME").filter(|home| !home.is_empty());
+    asked.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with a configuration. Names places and expectations, never values: a value may be a key.
+
+use std::{fmt, io, path::PathBuf};
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file is there and cannot be read.
+    #[error("could not read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file says something that cannot be meant.
+    #[error("{}:{line}: {problem}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// No model is configured.
+    #[error("no model is configured in {}", path.display())]
+    NotConfigured {
+        /// The file that would configure it.
+        path: PathBuf,
+    },
+    /// A model was asked for that the configuration does not have.
+    #[error("there is no model {name:?} in the configuration")]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// What there is.
+        names: Vec<String>,
+    },
+    /// Nobody said where the configuration is.
+    #[error("the configuration folder is unknown because HOME is not set")]
+    NoHome,
+}
+
+impl ConfigError {
+    /// Says what to do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => Some("check who owns the file and its permissions".to_owned()),
+            Self::Wrong { .. } => None,
+            Self::NotConfigured { .. } => Some(
+                "run `crow-cli init`, or set OPENAI_API_KEY or OPENROUTER_API_KEY and run `crow-cli init -y`"
+                    .to_owned(),
+            ),
+            Self::UnknownModel { nearest, names, .. } => {
+                let meant = nearest.as_ref().map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+                Some(format!("{meant}there is: {}", names.join(", ")))
+            }
+            Self::NoHome => Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned()),
+        }
+    }
+}
+
+/// Something odd in a configuration that can be used all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Warning {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Its line, from 1.
+    pub(crate) line: u64,
+    /// What is odd.
+    pub(crate) text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.text)
+    }
+}

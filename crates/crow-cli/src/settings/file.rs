@@ -1,0 +1,272 @@
+//! A configuration file as a tree that knows its lines. Knows YAML and `${VAR}`, not one key.
+
+use std::{fmt, path::Path};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Number};
+use serde_saphyr::Spanned;
+
+use super::{ConfigError, Environment};
+
+// Inside `{…}` YAML takes the braces of `${VAR}` for its own. While it parses, these stand for them;
+// they are private to us in every Unicode text.
+const OPEN: char = '\u{E0C0}';
+const CLOSE: char = '\u{E0C1}';
+
+/// A value and the line it stands on.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) line: u64,
+    pub(super) value: Value,
+}
+
+/// What a file can say.
+#[derive(Debug)]
+pub(super) enum Value {
+    Null,
+    Scalar(Scalar),
+    List(Vec<Node>),
+    Map(Vec<Field>),
+}
+
+/// A scalar as written, with its variables still unread, and as YAML takes it.
+#[derive(Debug)]
+pub(super) struct Scalar {
+    raw: String,
+    typed: Typed,
+}
+
+#[derive(Debug)]
+enum Typed {
+    Text,
+    Bool(bool),
+    Number(Number),
+}
+
+/// A key of a map with its value.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) line: u64,
+    pub(super) key: String,
+    pub(super) node: Node,
+}
+
+/// Reads a file's text.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Node, ConfigError> {
+    let marked = mark_variables(text);
+    let tree: Spanned<Raw> = serde_saphyr::from_str(&marked).map_err(|error| {
+        let line = error.location().map_or(1, |location| location.line());
+        let message = error.without_snippet().to_string();
+        let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
+        // What follows is advice to whoever calls the parser.
+        let problem = problem.split(", set ").next().unwrap_or_default();
+        ConfigError::Wrong {
+            path: path.to_owned(),
+            line,
+            problem: problem.replace(OPEN, "${").replace(CLOSE, "}"),
+        }
+    })?;
+    // Spans count in the text that was parsed, not in the one on disk.
+    Ok(node(tree, &marked))
+}
+
+/// Replaces the braces of each well-formed `${NAME}`.
+fn mark_variables(text: &str) -> String {
+    let mut marked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        marked.push_str(before);
+        match after.split_once('}') {
+            Some((name, tail)) if is_variable(name) => {
+                marked.extend([OPEN]);
+                marked.push_str(name);
+                marked.extend([CLOSE]);
+                rest = tail;
+            }
+            _ => {
+                marked.push_str("${");
+                rest = after;
+            }
+        }
+    }
+    marked.push_str(rest);
+    marked
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+fn node(spanned: Spanned<Raw>, text: &str) -> Node {
+    let line = spanned.referenced.line();
+    let written = || {
+        let span = spanned.defined.span();
+        let start = span.byte_offset().and_then(|start| usize::try_from(start).ok());
+        let end = start.zip(span.byte_len()).map(|(start, len)| start + usize::try_from(len).unwrap_or(0));
+        start.zip(end).and_then(|(start, end)| text.get(start..end)).unwrap_or_default().trim().to_owned()
+    };
+    let value = match spanned.value {
+        Raw::Null => Value::Null,
+        Raw::Bool(value) => Value::Scalar(Scalar { raw: written(), typed: Typed::Bool(value) }),
+        Raw::Number(value) => Value::Scalar(Scalar { raw: written(), typed: Typed::Number(value) }),
+        Raw::Text(raw) => Value::Scalar(Scalar { raw, typed: Typed::Text }),
+        Raw::List(items) => Value::List(items.into_iter().map(|item| node(item, text)).collect()),
+        Raw::Map(fields) => {
+            Value::Map(fields.into_iter().map(|(key, value)| field(key, value, text)).collect())
+        }
+    };
+    Node { line, value }
+}
+
+fn field(key: Spanned<String>, value: Spanned<Raw>, text: &str) -> Field {
+    Field { line: key.referenced.line(), key: key.value, node: node(value, text) }
+}
+
+impl Value {
+    /// Names the kind of value for a person.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Scalar(Scalar { typed: Typed::Text, .. }) => "text",
+            Self::Scalar(Scalar { typed: Typed::Bool(_), .. }) => "true or false",
+            Self::Scalar(Scalar { typed: Typed::Number(_), .. }) => "a number",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+}
+
+/// A text with its variables read, and the names of those that are not set.
+#[derive(Debug, Default)]
+pub(super) struct Expanded {
+    pub(super) text: String,
+    pub(super) unset: Vec<String>,
+}
+
+impl Scalar {
+    /// Replaces each variable by its value; one that is not set becomes nothing.
+    pub(super) fn expand(&self, env: &Environment) -> Expanded {
+        let mut expanded = Expanded::default();
+        let mut rest = self.raw.as_str();
+        while let Some((before, name, tail)) = next_variable(rest) {
+            expanded.text.push_str(before);
+            match env.get(name) {
+                Some(value) => expanded.text.push_str(value),
+                None => expanded.unset.push(name.to_owned()),
+            }
+            rest = tail;
+        }
+        expanded.text.push_str(rest);
+        expanded
+    }
+
+    /// Names the variables in the text.
+    pub(super) fn variables(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut rest = self.raw.as_str();
+        while let Some((_, name, tail)) = next_variable(rest) {
+            names.push(name);
+            rest = tail;
+        }
+        names
+    }
+
+    /// Shows the scalar as JSON; a text stays a text whatever its variables hold.
+    pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
+        match &self.typed {
+            Typed::Text => serde_json::Value::String(self.expand(env).text),
+            Typed::Bool(value) => serde_json::Value::Bool(*value),
+            Typed::Number(value) => serde_json::Value::Number(value.clone()),
+        }
+    }
+}
+
+impl Node {
+    /// Shows the tree as JSON.
+    pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Scalar(scalar) => scalar.to_json(env),
+            Value::List(items) => items.iter().map(|item| item.to_json(env)).collect(),
+            Value::Map(fields) => {
+                let fields = fields.iter().map(|field| (field.key.clone(), field.node.to_json(env)));
+                serde_json::Value::Object(fields.collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, after) = text.split_once(OPEN)?;
+    let (name, tail) = after.split_once(CLOSE)?;
+    Some((before, name, tail))
+}
+
+/// What the parser hands over.
+enum Raw {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Number::from_f64(value).map_or_else(|| Raw::Text(value.to_string()), Raw::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = access.next_entry()? {
+            fields.push(field);
+        }
+        Ok(Raw::Map(fields))
+    }
+}

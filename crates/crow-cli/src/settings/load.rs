@@ -1,0 +1,363 @@
+//! Turns the two files into [`Settings`], and says what is odd or wrong in them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use crow_core::Mode;
+use crow_model::{ApiKey, ModelSettings, ProviderSettings};
+use serde_json::Map;
+
+use super::{
+    CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning,
+    file::{self, Field, Node, Scalar, Value},
+    known,
+};
+
+/// Enough for a long piece of work, few enough that a model going in circles stops by itself.
+const REQUESTS_MAX: u32 = 200;
+/// Most failures of a busy provider are over after three more tries.
+const RETRIES_MAX: u32 = 3;
+/// What nearly every current model has at least.
+const CONTEXT_WINDOW: u64 = 128_000;
+const DB_FILE: &str = "crow.db";
+const PROMPTS_DIR: &str = "prompts";
+/// How messages say what a map of names is.
+const NAMED_MAPS: &str = "a map from names to settings";
+
+pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warning>), ConfigError> {
+    let (from_file, warnings) = env_file(&dir.join(ENV_FILE))?;
+    let mut secrets: BTreeSet<String> = from_file.keys().cloned().collect();
+    let mut whole = from_file;
+    whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+
+    let path = dir.join(CONFIG_FILE);
+    let root = match read(&path)? {
+        Some(text) => file::parse(&path, &text)?,
+        None => Node { line: 1, value: Value::Null },
+    };
+    let mut loader = Loader { path, env: &whole, warnings };
+    let top = loader.top(&root)?;
+    secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
+    let settings = Settings {
+        dir: dir.to_owned(),
+        models: loader.models(&top)?,
+        db_path: loader.db_path(dir, &top)?,
+        requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
+        mode: top.mode.unwrap_or_default(),
+        secret_variables: secrets.into_iter().collect(),
+        prompts_dir: dir.join(PROMPTS_DIR),
+    };
+    Ok((settings, loader.warnings))
+}
+
+/// Reads a file that may be missing.
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Reads the file with the keys. A line that cannot be read is skipped, the others count.
+pub(super) fn env_file(path: &Path) -> Result<(Environment, Vec<Warning>), ConfigError> {
+    let text = read(path)?.unwrap_or_default();
+    let (mut pairs, mut warnings) = (Environment::new(), Vec::new());
+    for pair in dotenvy::from_read_iter(text.as_bytes()) {
+        match pair {
+            Ok((name, value)) => drop(pairs.insert(name, value)),
+            Err(error) => {
+                let text_of_warning =
+                    "expected NAME=value; quote a value that has spaces or a # in it".to_owned();
+                let line = line_of(&text, &error);
+                warnings.push(Warning { path: path.to_owned(), line, text: text_of_warning });
+            }
+        }
+    }
+    Ok((pairs, warnings))
+}
+
+/// Finds the line an error is about. It is not shown: it may hold a key.
+fn line_of(text: &str, error: &dotenvy::Error) -> u64 {
+    let dotenvy::Error::LineParse(quoted, _) = error else { return 1 };
+    let first = quoted.lines().next().filter(|first| !first.is_empty());
+    let place = first.and_then(|first| text.lines().position(|line| line.contains(first)));
+    place.map_or(1, |place| place as u64 + 1)
+}
+
+/// The top of the file while it is read: providers come before models, whatever the file's order.
+#[derive(Default)]
+struct Top<'a> {
+    providers: BTreeMap<String, Provider>,
+    models: Vec<&'a Field>,
+    db_uri: Option<(u64, String)>,
+    max_tokens: Option<u64>,
+    retries_max: Option<u32>,
+    requests_max: Option<u32>,
+    mode: Option<Mode>,
+}
+
+struct Provider {
+    settings: ProviderSettings,
+    variables: Vec<String>,
+}
+
+struct Loader<'a> {
+    path: PathBuf,
+    env: &'a Environment,
+    warnings: Vec<Warning>,
+}
+
+impl Loader<'_> {
+    fn top<'n>(&mut self, root: &'n Node) -> Result<Top<'n>, ConfigError> {
+        let mut top = Top::default();
+        for field in fields(root).ok_or_else(|| self.expected("the file", root, "a map of keys"))? {
+            let key = field.key.as_str();
+            match key {
+                "providers" => {
+                    for field in self.map(key, &field.node, NAMED_MAPS)? {
+                        top.providers.insert(field.key.clone(), self.provider(field)?);
+                    }
+                }
+                "models" => top.models.extend(self.map(key, &field.node, NAMED_MAPS)?),
+                "db_uri" => top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri)),
+                "MAX_TOKENS" | "max_tokens" => top.max_tokens = self.count(key, &field.node)?,
+                "MAX_RETRIES_PER_STEP" | "max_retries_per_step" => {
+                    top.retries_max = self.count(key, &field.node)?
+                }
+                "MAX_TURN_REQUESTS" | "max_turn_requests" => {
+                    top.requests_max = self.positive(key, &field.node)?
+                }
+                "permissions" => top.mode = self.mode(field)?,
+                _ => self.check_known("", field, known::TOP),
+            }
+        }
+        Ok(top)
+    }
+
+    fn provider(&mut self, field: &Field) -> Result<Provider, ConfigError> {
+        let place = format!("providers.{}", field.key);
+        let mut settings = ProviderSettings {
+            name: field.key.clone(),
+            base_url: String::new(),
+            api_key: None,
+            key_variable: None,
+            headers: Vec::new(),
+        };
+        let mut variables = Vec::new();
+        for field in self.map(&place, &field.node, "a map with base_url and api_key")? {
+            match field.key.as_str() {
+                "base_url" => {
+                    let url = self.text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
+                    url.trim_end_matches('/').clone_into(&mut settings.base_url);
+                }
+                "api_key" => {
+                    let Some(scalar) = self.scalar(&format!("{place}.api_key"), &field.node)? else {
+                        continue;
+                    };
+                    variables.extend(scalar.variables().into_iter().map(str::to_owned));
+                    settings.key_variable = scalar.variables().first().map(|&name| name.to_owned());
+                    let key = scalar.expand(self.env);
+                    let is_whole = key.unset.is_empty() && !key.text.trim().is_empty();
+                    settings.api_key = is_whole.then(|| ApiKey::new(key.text.trim()));
+                }
+                "headers" => {
+                    for header in self.map(
+                        &format!("{place}.headers"),
+                        &field.node,
+                        "a map from header names to texts",
+                    )? {
+                        let place = format!("{place}.headers.{}", header.key);
+                        let Some(value) = self.text(&place, &header.node)? else { continue };
+                        if let Value::Scalar(scalar) = &header.node.value {
+                            variables.extend(scalar.variables().into_iter().map(str::to_owned));
+                        }
+                        settings.headers.push((header.key.clone(), value));
+                    }
+                }
+                _ => self.check_known(&place, field, known::PROVIDER),
+            }
+        }
+        if !settings.base_url.starts_with("http://") && !settings.base_url.starts_with("https://") {
+            return Err(self.wrong(
+                field.line,
+                format!("{place} needs a base_url that starts with https:// or http://"),
+            ));
+        }
+        Ok(Provider { settings, variables })
+    }
+
+    fn models(&mut self, top: &Top<'_>) -> Result<Vec<ModelSettings>, ConfigError> {
+        top.models.iter().map(|field| self.model(field, top)).collect()
+    }
+
+    fn model(&mut self, field: &Field, top: &Top<'_>) -> Result<ModelSettings, ConfigError> {
+        let place = format!("models.{}", field.key);
+        let (mut provider, mut model) = (None, None);
+        let (mut context_window, mut max_tokens, mut temperature, mut reasoning_effort) =
+            (None, None, None, None);
+        let mut extra_body = Map::new();
+        for field in self.map(&place, &field.node, "a map with provider and model")? {
+            let (key, node) = (format!("{place}.{}", field.key), &field.node);
+            match field.key.as_str() {
+                "provider" => provider = self.text(&key, node)?.map(|name| (field.line, name)),
+                "model" => model = self.text(&key, node)?,
+                "context_window" => context_window = self.positive(&key, node)?,
+                "max_tokens" => max_tokens = self.positive(&key, node)?,
+                "temperature" => temperature = self.number(&key, node, "a number")?,
+                "reasoning_effort" => reasoning_effort = self.text(&key, node)?,
+                "extra_body" => {
+                    let body = self.map(&key, node, "a map of request fields")?.iter();
+                    extra_body =
+                        body.map(|field| (field.key.clone(), field.node.to_json(self.env))).collect();
+                }
+                _ => self.check_known(&place, field, known::MODEL),
+            }
+        }
+        let Some((line, provider)) = provider else {
+            return Err(self.wrong(field.line, format!("{place} needs a provider")));
+        };
+        Ok(ModelSettings {
+            name: field.key.clone(),
+            provider: self.provider_named(&provider, line, top)?,
+            // Without a name of its own, the model is called at the provider what it is called here.
+            model: model.unwrap_or_else(|| field.key.clone()),
+            context_window: context_window.unwrap_or(CONTEXT_WINDOW),
+            max_tokens: max_tokens.or(top.max_tokens),
+            temperature,
+            reasoning_effort,
+            extra_body,
+            retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
+        })
+    }
+
+    fn provider_named(&self, name: &str, line: u64, top: &Top<'_>) -> Result<ProviderSettings, ConfigError> {
+        let provider = top.providers.get(name).map(|provider| provider.settings.clone());
+        provider.ok_or_else(|| {
+            let names: Vec<&str> = top.providers.keys().map(String::as_str).collect();
+            let what = match known::nearest(name, names.iter().copied()) {
+                Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
+                None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
+                None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
+            };
+            self.wrong(line, what)
+        })
+    }
+
+    fn mode(&mut self, field: &Field) -> Result<Option<Mode>, ConfigError> {
+        let mut mode = None;
+        for field in self.map(&field.key, &field.node, "a map with mode, allow and deny")? {
+            match field.key.as_str() {
+                "mode" => {
+                    let Some(text) = self.text("permissions.mode", &field.node)? else { continue };
+                    let expected = "permissions.mode: expected ask, accept-edits, plan or auto";
+                    mode =
+                        Some(Mode::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?);
+                }
+                _ => self.check_known("permissions", field, known::PERMISSIONS),
+            }
+        }
+        Ok(mode)
+    }
+
+    fn db_path(&self, dir: &Path, top: &Top<'_>) -> Result<PathBuf, ConfigError> {
+        let Some((line, uri)) = &top.db_uri else { return Ok(dir.join(DB_FILE)) };
+        let scheme = uri.split(':').next().unwrap_or_default();
+        // SQLAlchemy's spelling: the name of a driver may follow the `+`.
+        match scheme.split('+').next().unwrap_or_default() {
+            "sqlite" => {}
+            "postgres" | "postgresql" => {
+                let what = "db_uri: this build has no PostgreSQL yet; use sqlite:///PATH";
+                return Err(self.wrong(*line, what.to_owned()));
+            }
+            _ => return Err(self.wrong(*line, "db_uri: expected sqlite:///PATH".to_owned())),
+        }
+        let path = uri.split_once(":///").map(|(_, path)| path).filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| self.wrong(*line, "db_uri: expected sqlite:///PATH".to_owned()))?;
+        Ok(match path.strip_prefix("~/").zip(self.env.get("HOME")) {
+            Some((below, home)) => Path::new(home).join(below),
+            None => dir.join(path),
+        })
+    }
+
+    /// Warns of a key that no version of Crow knows.
+    fn check_known(&mut self, place: &str, field: &Field, known: &[&str]) {
+        if known.contains(&field.key.as_str()) {
+            return;
+        }
+        let key = if place.is_empty() { field.key.clone() } else { format!("{place}.{}", field.key) };
+        let text = match known::nearest(&field.key, known.iter().copied()) {
+            Some(nearest) => format!("unknown key {key}; did you mean {nearest}?"),
+            None => format!("unknown key {key}"),
+        };
+        self.warn(field.line, text);
+    }
+
+    fn map<'n>(&self, place: &str, node: &'n Node, what: &str) -> Result<&'n [Field], ConfigError> {
+        fields(node).ok_or_else(|| self.expected(place, node, what))
+    }
+
+    fn scalar<'n>(&self, place: &str, node: &'n Node) -> Result<Option<&'n Scalar>, ConfigError> {
+        match &node.value {
+            Value::Null => Ok(None),
+            Value::Scalar(scalar) => Ok(Some(scalar)),
+            Value::List(_) | Value::Map(_) => Err(self.expected(place, node, "text")),
+        }
+    }
+
+    fn text(&mut self, place: &str, node: &Node) -> Result<Option<String>, ConfigError> {
+        let Some(scalar) = self.scalar(place, node)? else { return Ok(None) };
+        let expanded = scalar.expand(self.env);
+        for name in expanded.unset {
+            self.warn(node.line, format!("{place}: the variable {name} is not set"));
+        }
+        Ok(Some(expanded.text).filter(|text| !text.is_empty()))
+    }
+
+    fn number<T: FromStr>(&mut self, place: &str, node: &Node, what: &str) -> Result<Option<T>, ConfigError> {
+        if matches!(node.value, Value::List(_) | Value::Map(_)) {
+            return Err(self.expected(place, node, what));
+        }
+        let Some(text) = self.text(place, node)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| self.expected(place, node, what))
+    }
+
+    fn count<T: FromStr>(&mut self, place: &str, node: &Node) -> Result<Option<T>, ConfigError> {
+        self.number(place, node, "a whole number")
+    }
+
+    fn positive<T: FromStr + Default + PartialEq>(
+        &mut self,
+        place: &str,
+        node: &Node,
+    ) -> Result<Option<T>, ConfigError> {
+        let what = "a whole number from 1";
+        let count = self.number(place, node, what)?;
+        if count == Some(T::default()) { Err(self.expected(place, node, what)) } else { Ok(count) }
+    }
+
+    fn expected(&self, place: &str, node: &Node, what: &str) -> ConfigError {
+        self.wrong(node.line, format!("{place}: expected {what}, found {}", node.value.kind()))
+    }
+
+    fn wrong(&self, line: u64, problem: String) -> ConfigError {
+        ConfigError::Wrong { path: self.path.clone(), line, problem }
+    }
+
+    fn warn(&mut self, line: u64, text: String) {
+        self.warnings.push(Warning { path: self.path.clone(), line, text });
+    }
+}
+
+/// Shows a map's fields; nothing at all is an empty map.
+fn fields(node: &Node) -> Option<&[Field]> {
+    match &node.value {
+        Value::Map(fields) => Some(fields),
+        Value::Null => Some(&[]),
+        Value::Scalar(_) | Value::List(_) => None,
+    }
+}

@@ -1,0 +1,378 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fmt::Write as _, fs};
+
+use expect_test::{Expect, expect};
+
+use super::{Environment, Settings};
+
+/// Loads a folder and shows everything that came of it; `$DIR` stands for the folder.
+#[track_caller]
+fn check(yaml: &str, env: &[(&str, &str)], expect: Expect) {
+    check_folder(yaml, "", env, expect);
+}
+
+#[track_caller]
+fn check_folder(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+    fs::write(folder.path().join(".env"), dotenv).unwrap();
+    let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut text = String::new();
+    match Settings::load(folder.path(), &env) {
+        Ok((settings, warnings)) => {
+            for warning in warnings {
+                writeln!(text, "warning: {warning}").unwrap();
+            }
+            show(&settings, &mut text);
+        }
+        Err(error) => writeln!(text, "error: {error}").unwrap(),
+    }
+    expect.assert_eq(&text.replace(&folder.path().display().to_string(), "$DIR"));
+}
+
+fn show(settings: &Settings, text: &mut String) {
+    for model in &settings.models {
+        let provider = &model.provider;
+        writeln!(text, "model {}: {} at {} {}", model.name, model.model, provider.name, provider.base_url)
+            .unwrap();
+        writeln!(
+            text,
+            "  key {:?} from {:?} headers {:?}",
+            provider.api_key, provider.key_variable, provider.headers
+        )
+        .unwrap();
+        write!(text, "  window {} max {:?} ", model.context_window, model.max_tokens).unwrap();
+        write!(text, "temperature {:?} effort {:?} ", model.temperature, model.reasoning_effort).unwrap();
+        let body = serde_json::Value::Object(model.extra_body.clone());
+        writeln!(text, "retries {} body {body}", model.retries_max).unwrap();
+    }
+    let Settings { db_path, requests_max, mode, secret_variables, .. } = settings;
+    writeln!(
+        text,
+        "db {} requests {requests_max} mode {} secrets {secret_variables:?}",
+        db_path.display(),
+        mode.as_str()
+    )
+    .unwrap();
+}
+
+#[test]
+fn nothing_is_a_configuration_without_models() {
+    check(
+        "",
+        &[],
+        expect![[r#"
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+}
+
+#[test]
+fn everything_is_read() {
+    check(
+        "
+providers:
+  openrouter: { base_url: https://openrouter.ai/api/v1/, api_key: ${OPENROUTER_API_KEY}, headers: {X-Title: crow} }
+  here: { base_url: 'http://localhost:11434/v1' }
+models:
+  sonnet: { provider: openrouter, model: anthropic/claude-sonnet-4, context_window: 200000,
+            max_tokens: 32000, temperature: 0.2, reasoning_effort: medium, extra_body: {top_k: 4, user: \"${USER}\"} }
+  llama: { provider: here }
+mcpServers:
+  crow-mcp: { transport: builtin }
+agent_servers:
+  codex: { command: codex-acp, args: [], env: {} }
+db_uri: sqlite:///${HOME}/.crow/crow.db
+MAX_COMPACT_TOKENS: 180000
+MAX_TOKENS: 38192
+max_retries_per_step: 5
+max_turn_requests: 20
+use_acp_terminal: true
+fallback_to_mcp_terminal: true
+permissions: { mode: accept-edits, allow: [], deny: [] }
+agents: { max_depth: 2, max_children: 8 }
+",
+        &[("OPENROUTER_API_KEY", "very-secret"), ("HOME", "/home/me"), ("USER", "me")],
+        expect![[r#"
+            model sonnet: anthropic/claude-sonnet-4 at openrouter https://openrouter.ai/api/v1
+              key Some(ApiKey(…)) from Some("OPENROUTER_API_KEY") headers [("X-Title", "crow")]
+              window 200000 max Some(32000) temperature Some(0.2) effort Some("medium") retries 5 body {"top_k":4,"user":"me"}
+            model llama: llama at here http://localhost:11434/v1
+              key None from None headers []
+              window 128000 max Some(38192) temperature None effort None retries 5 body {}
+            db /home/me/.crow/crow.db requests 20 mode accept-edits secrets ["OPENROUTER_API_KEY"]
+        "#]],
+    );
+}
+
+#[test]
+fn older_upper_case_keys_are_read() {
+    check(
+        "MAX_TURN_REQUESTS: 7\nMAX_RETRIES_PER_STEP: 0\nMAX_TOKENS: '12'\nproviders: {p: {base_url: http://h/v1}}\nmodels: {m: {provider: p}}\n",
+        &[],
+        expect![[r#"
+            model m: m at p http://h/v1
+              key None from None headers []
+              window 128000 max Some(12) temperature None effort None retries 0 body {}
+            db $DIR/crow.db requests 7 mode ask secrets []
+        "#]],
+    );
+}
+
+#[test]
+fn the_real_environment_wins_over_the_env_file() {
+    check_folder(
+        "providers: {p: {base_url: '${BASE}/v1', api_key: \"${KEY}\"}}\nmodels: {m: {provider: p, model: '${MODEL}'}}\n",
+        "# keys\nexport KEY=\"from file\"\nBASE=https://file\nMODEL=small\n",
+        &[("BASE", "https://real")],
+        expect![[r#"
+            model m: small at p https://real/v1
+              key Some(ApiKey(…)) from Some("KEY") headers []
+              window 128000 max None temperature None effort None retries 3 body {}
+            db $DIR/crow.db requests 200 mode ask secrets ["BASE", "KEY", "MODEL"]
+        "#]],
+    );
+}
+
+#[test]
+fn an_unset_key_is_no_key_and_an_unset_text_is_warned_of() {
+    check(
+        "providers:\n  p:\n    base_url: http://h/v1\n    api_key: ${P_KEY}\n    headers: { X-Who: '${WHO}' }\nmodels:\n  m: { provider: p }\n",
+        &[],
+        expect![[r#"
+            warning: $DIR/config.yaml:5: providers.p.headers.X-Who: the variable WHO is not set
+            model m: m at p http://h/v1
+              key None from Some("P_KEY") headers []
+              window 128000 max None temperature None effort None retries 3 body {}
+            db $DIR/crow.db requests 200 mode ask secrets ["P_KEY"]
+        "#]],
+    );
+}
+
+#[test]
+fn unknown_keys_are_warned_of_with_the_nearest() {
+    check(
+        "provders: {}\npermissions:\n  mod: ask\nzebra: 1\nproviders:\n  p:\n    base_ulr: x\n    base_url: http://h\n",
+        &[],
+        expect![[r#"
+            warning: $DIR/config.yaml:1: unknown key provders; did you mean providers?
+            warning: $DIR/config.yaml:3: unknown key permissions.mod; did you mean mode?
+            warning: $DIR/config.yaml:4: unknown key zebra
+            warning: $DIR/config.yaml:7: unknown key providers.p.base_ulr; did you mean base_url?
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_types_are_errors_that_show_no_value() {
+    let with_model = |model: &str| {
+        format!("providers: {{p: {{base_url: http://h/v1}}}}\nmodels:\n  m:\n    provider: p\n    {model}\n")
+    };
+    check(
+        &with_model("context_window: big"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:5: models.m.context_window: expected a whole number from 1, found text
+    "#]],
+    );
+    check(
+        &with_model("context_window: 0"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:5: models.m.context_window: expected a whole number from 1, found a number
+    "#]],
+    );
+    check(
+        &with_model("max_tokens: -1"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:5: models.m.max_tokens: expected a whole number from 1, found a number
+    "#]],
+    );
+    check(
+        &with_model("temperature: [1]"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:5: models.m.temperature: expected a number, found a list
+    "#]],
+    );
+    check(
+        &with_model("extra_body: secret"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:5: models.m.extra_body: expected a map of request fields, found text
+    "#]],
+    );
+    check(
+        "models:\n  - m\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: models: expected a map from names to settings, found a list
+    "#]],
+    );
+    check(
+        "providers:\n  p:\n    api_key: [secret]\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:3: providers.p.api_key: expected text, found a list
+    "#]],
+    );
+    check(
+        "just words\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: the file: expected a map of keys, found text
+    "#]],
+    );
+    check(
+        "max_turn_requests: 99999999999\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: max_turn_requests: expected a whole number from 1, found a number
+    "#]],
+    );
+    check(
+        "permissions:\n  mode: wild\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: permissions.mode: expected ask, accept-edits, plan or auto
+    "#]],
+    );
+}
+
+#[test]
+fn broken_yaml_names_the_line() {
+    check(
+        "providers: {}\nmodels: {a: [\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: unclosed bracket '['
+    "#]],
+    );
+    check(
+        "models: {}\nmodels: {}\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: duplicate mapping key: models
+    "#]],
+    );
+}
+
+#[test]
+fn providers_must_exist_and_say_where_they_are() {
+    check(
+        "providers: {openai: {base_url: http://h}}\nmodels:\n  m: {provider: opnai}\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:3: there is no provider "opnai"; did you mean openai?
+    "#]],
+    );
+    check(
+        "models:\n  m: {provider: openai}\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: there is no provider "openai"; `providers` is empty
+    "#]],
+    );
+    check(
+        "models:\n  m: {model: openai}\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: models.m needs a provider
+    "#]],
+    );
+    check(
+        "providers:\n  p: {api_key: x}\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: providers.p needs a base_url that starts with https:// or http://
+    "#]],
+    );
+}
+
+#[test]
+fn the_database_is_named_by_a_uri() {
+    check(
+        "db_uri: sqlite:////var/crow.db",
+        &[],
+        expect![[r#"
+        db /var/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        "db_uri: sqlite+aiosqlite:///~/crow.db",
+        &[("HOME", "/home/me")],
+        expect![[r#"
+        db /home/me/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        "db_uri: sqlite:///other.db",
+        &[],
+        expect![[r#"
+        db $DIR/other.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        "db_uri: postgres://u:secret@h/db",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: db_uri: this build has no PostgreSQL yet; use sqlite:///PATH
+    "#]],
+    );
+    check(
+        "db_uri: crow.db",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: db_uri: expected sqlite:///PATH
+    "#]],
+    );
+}
+
+#[test]
+fn a_broken_env_file_names_the_line_without_quoting_it() {
+    check_folder(
+        "",
+        "A=1\nB=secret with spaces\n",
+        &[],
+        expect![[r#"
+        warning: $DIR/.env:2: expected NAME=value; quote a value that has spaces or a # in it
+        db $DIR/crow.db requests 200 mode ask secrets ["A"]
+    "#]],
+    );
+}
+
+#[test]
+fn numbers_and_words_can_be_keys_and_names() {
+    check(
+        "providers: {p: {base_url: http://h, api_key: 0012}}\nmodels: {no: {provider: p, model: 7}, 8: {provider: p, model: off}}\n",
+        &[],
+        expect![[r#"
+            model no: 7 at p http://h
+              key Some(ApiKey(…)) from None headers []
+              window 128000 max None temperature None effort None retries 3 body {}
+            model 8: off at p http://h
+              key Some(ApiKey(…)) from None headers []
+              window 128000 max None temperature None effort None retries 3 body {}
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+}
+
+#[test]
+fn a_wrong_model_name_gets_a_suggestion() {
+    let folder = tempfile::tempdir().unwrap();
+    let yaml =
+        "providers: {p: {base_url: http://h}}\nmodels: {sonnet: {provider: p}, haiku: {provider: p}}\n";
+    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+    let (settings, _) = Settings::load(folder.path(), &Environment::new()).unwrap();
+    assert_eq!(settings.model(None).unwrap().name, "sonnet");
+    assert_eq!(settings.model(Some("haiku")).unwrap().name, "haiku");
+    let error = settings.model(Some("sonet")).unwrap_err();
+    expect![[r#"
+        there is no model "sonet" in the configuration
+        did you mean sonnet? there is: sonnet, haiku"#]]
+    .assert_eq(&format!("{error}\n{}", error.hint().unwrap()));
+}

@@ -1,0 +1,44 @@
+//! Columns of text, aligned by what a terminal shows of them.
+
+use std::io::{self, Write};
+
+/// Two spaces keep columns apart when a cell fills its own.
+const GAP: usize = 2;
+
+/// Writes rows with aligned columns; the last column is as wide as it likes.
+pub(crate) fn write<const N: usize>(
+    out: &mut impl Write,
+    rows: impl Iterator<Item = [String; N]>,
+) -> io::Result<()> {
+    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| plain(&cell))).collect();
+    let width =
+        |column: usize| rows.iter().map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', width - console::measure_text_width(cell) + GAP));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Keeps a stored text from moving the cursor or colouring the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn columns_are_aligned_by_what_is_seen() {
+        let rows = [["NAME", "N", "TEXT"], ["日本", "1", ""], ["a\u{1b}[31m", "22", "long enough"]];
+        let mut out = Vec::new();
+        super::write(&mut out, rows.into_iter().map(|row| row.map(str::to_owned)))
+            .expect("a vector takes all");
+        let expected = "NAME    N   TEXT\n日本    1\na [31m  22  long enough\n";
+        assert_eq!(String::from_utf8(out).expect("text"), expected);
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of the whole: one program, so that it links once.
+
+mod tidy;

@@ -1,0 +1,232 @@
+//! The rules of `ARCHITECTURE.md` that a machine can hold, read from manifests and sources.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Longer files have more than one reason to change.
+const FILE_LINES_MAX: usize = 600;
+
+/// Which of our crates a crate may use. A crate that is missing here has no place in the house yet.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("crow-core", &[]),
+    ("crow-store", &["crow-core"]),
+    ("crow-model", &["crow-core"]),
+    ("crow-process", &["crow-core"]),
+    ("crow-tools", &["crow-core", "crow-process", "crow-acp"]),
+    ("crow-acp", &["crow-core", "crow-process"]),
+    ("crow-agent", &["crow-core", "crow-store", "crow-model", "crow-tools", "crow-acp"]),
+    (
+        "crow-cli",
+        &["crow-core", "crow-store", "crow-model", "crow-process", "crow-tools", "crow-acp", "crow-agent"],
+    ),
+    ("crow-testkit", &["crow-core", "crow-acp"]),
+];
+
+/// Crates that stand for an outside thing, with the one crate of ours that owns it.
+const OWNED: [(&str, &str); 5] = [
+    ("agent-client-protocol", "crow-acp"),
+    ("rusqlite", "crow-store"),
+    ("reqwest", "crow-model"),
+    ("pty-process", "crow-process"),
+    ("process-wrap", "crow-process"),
+];
+
+/// What the thinking may never name, beside the crates above.
+const IMPURE: [&str; 6] = ["tokio", "tokio-util", "futures-util", "jiff", "tempfile", "tracing"];
+
+struct Manifest {
+    dependencies: Vec<String>,
+    for_tests: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn manifests() -> BTreeMap<String, Manifest> {
+    let folders = fs::read_dir(root().join("crates")).expect("the crates");
+    let manifest = |folder: PathBuf| {
+        let text = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let table: toml::Table = text.parse().expect("TOML");
+        let names = |key: &str| match table.get(key).and_then(toml::Value::as_table) {
+            Some(table) => table.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        let mut dependencies: Vec<String> = names("dependencies");
+        dependencies.extend(names("build-dependencies"));
+        assert!(table.get("target").is_none(), "{}: dependencies stand in one place", folder.display());
+        let name = table["package"]["name"].as_str().expect("a name").to_owned();
+        (name, Manifest { dependencies, for_tests: names("dev-dependencies") })
+    };
+    folders.map(|folder| manifest(folder.expect("a crate").path())).collect()
+}
+
+/// Every Rust file of ours with its text, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).expect("below the root").display().to_string();
+                found.push((name, fs::read_to_string(&path).expect("a source")));
+            }
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn check(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
+}
+
+/// Finds lines with one of these words in the files chosen. This file names them all, so it is left out.
+#[track_caller]
+fn check_lines(rule: &str, is_chosen: impl Fn(&str) -> bool, words: &[&str]) {
+    let mut broken = Vec::new();
+    for (name, text) in sources() {
+        if !is_chosen(&name) || name.ends_with("tests/it/tidy.rs") {
+            continue;
+        }
+        let lines = text.lines().enumerate().filter(|(_, line)| words.iter().any(|word| line.contains(word)));
+        broken.extend(lines.map(|(place, line)| format!("{name}:{}: {}", place + 1, line.trim())));
+    }
+    check(rule, &broken);
+}
+
+fn is_test(name: &str) -> bool {
+    name.contains("/tests/") || name.ends_with("/tests.rs") || name.contains("crow-testkit")
+}
+
+#[test]
+fn crates_use_only_those_below_them() {
+    let mut broken = Vec::new();
+    for (name, manifest) in manifests() {
+        let Some((_, allowed)) = ARROWS.iter().find(|(other, _)| *other == name) else {
+            broken.push(format!("{name} has no place"));
+            continue;
+        };
+        let ours = manifest.dependencies.iter().filter(|dependency| dependency.starts_with("crow-"));
+        let wrong = ours.filter(|dependency| !allowed.contains(&dependency.as_str()));
+        broken.extend(wrong.map(|dependency| format!("{name} uses {dependency}")));
+        let ours = manifest.for_tests.iter().filter(|dependency| dependency.starts_with("crow-"));
+        let wrong = ours.filter(|dependency| {
+            let is_free = dependency.as_str() == "crow-testkit" || allowed.contains(&dependency.as_str());
+            name == "crow-core" || !is_free
+        });
+        broken.extend(wrong.map(|dependency| format!("{name} uses {dependency} in its tests")));
+    }
+    check("a crate uses only what its place allows", &broken);
+}
+
+#[test]
+fn each_outside_thing_has_one_owner() {
+    let mut broken = Vec::new();
+    for (name, manifest) in manifests() {
+        for (thing, owner) in OWNED {
+            if manifest.dependencies.iter().any(|dependency| dependency == thing) && name != owner {
+                broken.push(format!("{name} names {thing}, which {owner} owns"));
+            }
+        }
+    }
+    check("an outside thing has one owner", &broken);
+}
+
+#[test]
+fn the_thinking_is_pure() {
+    let manifests = manifests();
+    let core = &manifests["crow-core"];
+    let named = core.dependencies.iter().chain(&core.for_tests);
+    let wrong =
+        named.filter(|name| IMPURE.contains(&name.as_str()) || OWNED.iter().any(|(thing, _)| thing == name));
+    check("crow-core names no runtime and nothing outside", &wrong.cloned().collect::<Vec<_>>());
+    let is_core = |name: &str| name.starts_with("crates/crow-core/src/");
+    let outside =
+        ["std::fs", "std::net", "std::env", "std::thread", "std::process", "Instant::now", "SystemTime"];
+    check_lines("crow-core touches nothing outside", is_core, &outside);
+}
+
+#[test]
+fn the_test_kit_stays_in_tests() {
+    let uses = manifests()
+        .into_iter()
+        .filter(|(_, manifest)| manifest.dependencies.iter().any(|name| name == "crow-testkit"));
+    check("crow-testkit is for tests", &uses.map(|(name, _)| name).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_locked_comes_from_the_registry_and_is_not_banned() {
+    let text = fs::read_to_string(root().join("Cargo.lock")).expect("the lock file");
+    let lock: toml::Table = text.parse().expect("TOML");
+    let mut broken = Vec::new();
+    for package in lock["package"].as_array().expect("packages") {
+        let name = package["name"].as_str().expect("a name");
+        let source = package.get("source").and_then(toml::Value::as_str);
+        let is_ours = source.is_none() && name.starts_with("crow-");
+        if !is_ours
+            && !source
+                .is_some_and(|source| source.starts_with("registry+https://github.com/rust-lang/crates.io"))
+        {
+            broken.push(format!("{name} comes from {}", source.unwrap_or("a path")));
+        }
+        if ["openssl-sys", "native-tls", "aws-lc-sys"].contains(&name) {
+            broken.push(format!("{name} is banned: TLS is rustls with ring"));
+        }
+    }
+    check("dependencies come from the registry", &broken);
+}
+
+#[test]
+fn files_are_short() {
+    let long = sources().into_iter().map(|(name, text)| (name, text.lines().count()));
+    let long = long
+        .filter(|(_, n_lines)| *n_lines > FILE_LINES_MAX)
+        .map(|(name, n_lines)| format!("{name}: {n_lines}"));
+    check("a file has one reason to change", &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    check_lines("no test is switched off", |_| true, &["#[ignore"]);
+    // Tests edit made-up sources that may say so.
+    check_lines("nothing is left open", |name| !is_test(name), &["todo!(", "unimplemented!("]);
+    check_lines("no notes to ourselves", |_| true, &["// TODO", "// FIXME", "// XXX"]);
+}
+
+#[test]
+fn lints_are_expected_not_allowed() {
+    check_lines("an exception goes away with its cause", |_| true, &["#[allow(", "#![allow("]);
+}
+
+#[test]
+fn everything_is_bounded() {
+    check_lines(
+        "a channel has a length",
+        |_| true,
+        &["unbounded_channel", "mpsc::unbounded", "channel::unbounded"],
+    );
+}
+
+#[test]
+fn tests_wait_for_events() {
+    // The kit's watchdog sleeps in a thread of its own, so that a test that waits in vain ends.
+    let is_waiting = |name: &str| is_test(name) && !name.starts_with("crates/crow-testkit/");
+    let words = ["thread::sleep", "time::sleep(", " sleep("];
+    check_lines("a test that sleeps is slow or wrong", is_waiting, &words);
+}
+
+#[test]
+fn only_the_protocol_room_spells_the_protocol() {
+    let is_elsewhere = |name: &str| !name.starts_with("crates/crow-acp/") && !is_test(name);
+    check_lines("only crow-acp names the SDK", is_elsewhere, &["agent_client_protocol"]);
+}
