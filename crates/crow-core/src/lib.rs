@@ -22,7 +22,7 @@ pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
     PlanStatus, Prompt, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
 };
-pub use permission::{Grant, Grants, Mode, Verdict, judge};
+pub use permission::{Grant, Grants, Mode, Roots, Verdict, judge};
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};

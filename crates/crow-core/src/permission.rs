@@ -92,11 +92,20 @@ impl Grants {
     }
 }
 
+/// The folders a session knows, resolved through links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roots {
+    /// Where it works.
+    pub work: Vec<String>,
+    /// Where it may read as well, such as the output of its own commands.
+    pub readable: Vec<String>,
+}
+
 /// Judges a call by the mode, what was granted, and what it would touch.
-pub fn judge(mode: Mode, grants: &Grants, roots: &[String], facets: &Facets) -> Verdict {
+pub fn judge(mode: Mode, grants: &Grants, roots: &Roots, facets: &Facets) -> Verdict {
     let always = match &facets.touch {
         Touch::Nothing => return Verdict::Allow,
-        Touch::Reads(paths) if paths.iter().all(|path| is_inside(path, roots)) => return Verdict::Allow,
+        Touch::Reads(paths) if paths.iter().all(|path| is_readable(path, roots)) => return Verdict::Allow,
         Touch::Writes(paths) if paths.iter().any(|path| is_protected(path)) => {
             return match mode {
                 Mode::Plan => refuse_in_plan(),
@@ -104,7 +113,7 @@ pub fn judge(mode: Mode, grants: &Grants, roots: &[String], facets: &Facets) -> 
             };
         }
         Touch::Reads(_) => None,
-        Touch::Writes(paths) => paths.iter().all(|path| is_inside(path, roots)).then_some(Grant::Edits),
+        Touch::Writes(paths) => paths.iter().all(|path| is_inside(path, &roots.work)).then_some(Grant::Edits),
         Touch::Runs(command) => Some(Grant::Command(command.clone())),
     };
     if let Some(grant) = &always
@@ -126,6 +135,10 @@ pub fn judge(mode: Mode, grants: &Grants, roots: &[String], facets: &Facets) -> 
 
 fn refuse_in_plan() -> Verdict {
     Verdict::Deny("plan mode only reads; switch the mode to change or run something".into())
+}
+
+fn is_readable(path: &str, roots: &Roots) -> bool {
+    is_inside(path, &roots.work) || is_inside(path, &roots.readable)
 }
 
 /// Compares whole path components, so that `/a/bc` is not inside `/a/b`.

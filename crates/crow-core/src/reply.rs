@@ -33,6 +33,9 @@ pub enum Delta<'a> {
     Text(&'a str),
 }
 
+/// What the model is told of a call that its output limit cut.
+const CUT_BY_LIMIT: &str = "the output limit cut the reply inside this call; send it again in smaller pieces";
+
 /// A reply while it arrives.
 #[derive(Debug)]
 pub struct ReplyBuilder {
@@ -109,29 +112,25 @@ impl ReplyBuilder {
         let seq = self.seq;
         let whole = matches!(ended, Ended::Normally | Ended::OutputLimit);
         let n_calls = if whole { self.calls.len() } else { 0 };
+        let is_cut = |index| ended == Ended::OutputLimit && index + 1 == n_calls;
         let calls = self.calls.into_iter().take(n_calls).enumerate().map(|(index, pieces)| {
             let id = CallId::at(seq, index);
             let provider_id = if pieces.id.is_empty() { id.to_string() } else { pieces.id };
-            Call { id, provider_id, name: pieces.name, arguments: repair::read_arguments(&pieces.arguments) }
+            let arguments = match is_cut(index) {
+                // However whole it looks: nobody knows what would have followed.
+                true => Arguments::Unreadable { why: CUT_BY_LIMIT.into() },
+                false => repair::read_arguments(&pieces.arguments),
+            };
+            Call { id, provider_id, name: pieces.name, arguments }
         });
+        let calls = calls.collect();
         Reply {
             id: MessageId::at(seq),
             thought: self.thought,
             text: self.text,
-            calls: calls.collect(),
+            calls,
             ended,
             usage: self.usage,
-        }
-    }
-}
-
-impl Arguments {
-    /// Marks arguments that the output limit may have cut: they never run.
-    pub fn is_trustworthy(&self) -> bool {
-        match self {
-            Self::Valid(_) => true,
-            Self::Repaired { string_closed, .. } => !string_closed,
-            Self::Unreadable { .. } => false,
         }
     }
 }

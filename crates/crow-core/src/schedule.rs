@@ -1,5 +1,7 @@
 //! Which calls of one reply may run side by side.
 
+use std::path::Path;
+
 use crate::{Facets, Touch};
 
 /// Names the earlier calls that call `index` has to wait for, because they touch what it touches.
@@ -13,13 +15,18 @@ fn conflict(earlier: &Touch, later: &Touch) -> bool {
         (Touch::Nothing, _) | (_, Touch::Nothing) => false,
         (Touch::Reads(_), Touch::Reads(_)) => false,
         (Touch::Reads(a) | Touch::Writes(a), Touch::Reads(b) | Touch::Writes(b)) => {
-            a.iter().any(|path| b.contains(path))
+            a.iter().any(|path| b.iter().any(|other| overlap(path, other)))
         }
         // A command may read whatever is written beside it; two commands are the model's own business.
         (Touch::Writes(_), Touch::Runs(_)) | (Touch::Runs(_), Touch::Writes(_)) => true,
         (Touch::Runs(_), Touch::Runs(_)) => false,
         (Touch::Runs(_), Touch::Reads(_)) | (Touch::Reads(_), Touch::Runs(_)) => false,
     }
+}
+
+/// A folder that is searched overlaps with what is written inside it.
+fn overlap(one: &str, other: &str) -> bool {
+    Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::ToolKind;
 /// Judges a touch in every mode, one line each.
 #[track_caller]
 fn check(touch: &Touch, grants: &Grants, expected: &Expect) {
-    let roots = ["/w/a".to_owned(), "/w/b".to_owned()];
+    let roots = Roots { work: vec!["/w/a".into(), "/w/b".into()], readable: vec!["/spill".into()] };
     let facets =
         Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
     let lines = Mode::ALL.map(|mode| {
@@ -193,4 +193,28 @@ fn modes_are_read_as_they_are_spelled() {
         assert_eq!(Mode::parse(mode.as_str()), Some(mode));
     }
     assert_eq!(Mode::parse("yolo"), None);
+}
+
+#[test]
+fn output_kept_outside_the_roots_is_read_freely_and_written_never() {
+    check(
+        &Touch::Reads(vec!["/spill/1".into()]),
+        &Grants::default(),
+        &expect![[r#"
+            ask: allow
+            accept-edits: allow
+            plan: allow
+            auto: allow
+        "#]],
+    );
+    check(
+        &Touch::Writes(vec!["/spill/1".into()]),
+        &Grants::default(),
+        &expect![[r#"
+            ask: ask each time
+            accept-edits: ask each time
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
+    );
 }

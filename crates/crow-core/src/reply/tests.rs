@@ -22,7 +22,7 @@ fn check(events: &[ModelEvent<'_>], ended: Ended, expected: &Expect) {
     }
     for call in &reply.calls {
         let object = Value::Object(call.arguments.object());
-        let doubt = if call.arguments.is_trustworthy() { "" } else { " (not trustworthy)" };
+        let doubt = if matches!(call.arguments, Arguments::Valid(_)) { "" } else { " (not as sent)" };
         shown.push_str(&format!("\n{} = {}: {} {object}{doubt}", call.id, call.provider_id, call.name));
     }
     expected.assert_eq(&shown);
@@ -112,9 +112,9 @@ fn arguments_that_were_cut_are_not_trusted() {
         Ended::OutputLimit,
         &expect![[r#"
             msg-7 "" ("")
-            call-7-0 = a: write {"content":"half of"} (not trustworthy)
-            call-7-1 = b: read {"limit":5}
-            call-7-2 = c: read {} (not trustworthy)"#]],
+            call-7-0 = a: write {"content":"half of"} (not as sent)
+            call-7-1 = b: read {"limit":5} (not as sent)
+            call-7-2 = c: read {} (not as sent)"#]],
     );
 }
 

@@ -33,6 +33,7 @@ fn one_after_another() {
     check("w /a | w /a | w /a", &[&[], &[0], &[0, 1]]);
     check("r /a | w /a /b | r /b", &[&[], &[0], &[1]]);
     check("w /a | x make | w /b", &[&[], &[0], &[1]]);
+    check("w /src/a | r /src | r /srcs | w /src/b", &[&[], &[0], &[], &[1]]);
 }
 
 #[test]

@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_line() -> impl Strategy<Value = String> {
+    "[ \t]{0,3}[abé“\" ]{0,4}"
+}
+
+fn any_file() -> impl Strategy<Value = String> {
+    (prop::collection::vec(any_line(), 1..10), any::<bool>())
+        .prop_map(|(lines, is_ended)| lines.join("\n") + if is_ended { "\n" } else { "" })
+}
+
+/// A file and a piece of it.
+fn file_and_piece() -> impl Strategy<Value = (String, String)> {
+    (any_file(), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(file, a, b)| {
+        let chars: Vec<char> = file.chars().collect();
+        let (a, b) = (a.index(chars.len() + 1), b.index(chars.len() + 1));
+        let piece = chars[a.min(b)..a.max(b)].iter().collect();
+        (file, piece)
+    })
+}
+
+fn any_occurrences() -> impl Strategy<Value = Occurrences> {
+    prop_oneof![Just(Occurrences::One), Just(Occurrences::All)]
+}
+
+fn with_crlf(text: &str) -> String {
+    text.replace('\n', "\r\n")
+}
+
+proptest! {
+    #[test]
+    fn a_unique_piece_is_replaced_as_it_is((file, old) in file_and_piece(), new in any_file()) {
+        let is_unique = !old.is_empty() && file.find(&old) == file.rfind(&old);
+        prop_assume!(is_unique && old != new);
+        let edited = apply(&file, &old, &new, Occurrences::One).unwrap();
+        prop_assert_eq!(&edited.text, &file.replacen(&old, &new, 1));
+        prop_assert_eq!((edited.matcher, edited.n_replaced), (Matcher::Exact, 1));
+    }
+
+    #[test]
+    fn a_piece_that_is_not_unique_is_refused(old in any_file(), between in any_file(), new in any_file()) {
+        prop_assume!(!old.is_empty() && old != new);
+        let file = format!("{old}{between}{old}");
+        let refusal = apply(&file, &old, &new, Occurrences::One).unwrap_err();
+        let is_ambiguous = matches!(refusal, EditRefusal::Ambiguous { .. });
+        prop_assert!(is_ambiguous);
+        let edited = apply(&file, &old, &new, Occurrences::All).unwrap();
+        prop_assert_eq!(edited.text, file.replace(&old, &new));
+    }
+
+    /// Whatever the matcher, the text before and after the lines it found stays, to the byte.
+    #[test]
+    fn text_around_the_place_stays(file in any_file(), old in any_file(), new in any_file()) {
+        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let n_lines = old.strip_suffix('\n').unwrap_or(&old).split('\n').count();
+        let lines: Vec<&str> = file.split_inclusive('\n').collect();
+        let is_kept = (0..lines.len()).any(|first| {
+            let after = (first + n_lines).min(lines.len());
+            edited.text.starts_with(&lines[..first].concat()) && edited.text.ends_with(&lines[after..].concat())
+        });
+        prop_assert!(is_kept, "{:?}", edited);
+    }
+
+    #[test]
+    fn line_endings_make_no_difference(
+        file in any_file(), old in any_file(), new in any_file(), occurrences in any_occurrences(),
+    ) {
+        let of_lf = apply(&file, &old, &new, occurrences);
+        let of_crlf = apply(&with_crlf(&file), &old, &new, occurrences);
+        match (of_lf, of_crlf) {
+            (Ok(of_lf), Ok(of_crlf)) if file.contains('\n') => {
+                prop_assert_eq!(with_crlf(&of_lf.text), of_crlf.text);
+                prop_assert_eq!(of_lf.line, of_crlf.line);
+            }
+            (of_lf, of_crlf) => prop_assert_eq!(of_lf, of_crlf),
+        }
+    }
+
+    #[test]
+    fn crlf_pieces_are_found((file, old) in file_and_piece(), new in any_file()) {
+        prop_assume!(!old.is_empty() && old != new && file.find(&old) == file.rfind(&old) && file.contains('\n'));
+        let edited = apply(&with_crlf(&file), &old, &new, Occurrences::One).unwrap();
+        prop_assert_eq!(edited.text, with_crlf(&file.replacen(&old, &new, 1)));
+    }
+
+    /// Loose matches never invent: take the looseness away on both sides and the old text is there.
+    #[test]
+    fn every_line_of_a_match_agrees(file in any_file(), old in any_file()) {
+        let Ok(edited) = apply(&file, &old, "NEW", Occurrences::One) else { return Ok(()) };
+        let bare = |text: &str| -> String {
+            let plain = text.replace(['“', '”'], "\"");
+            plain.split('\n').map(|line| line.trim().to_owned() + "\n").collect()
+        };
+        let old = bare(old.trim_end());
+        prop_assert!(bare(&file).contains(old.trim_end()), "{:?}", edited);
+    }
+}
