@@ -161,7 +161,7 @@ impl Database {
         self.read(|read| {
             let sql = format!(
                 "SELECT {SESSION_COLUMNS} FROM sessions
-                 WHERE (:cwd IS NULL OR cwd = :cwd) AND (:id IS NULL OR (updated, id) < (:updated, :id))
+                 WHERE n_messages > 0 AND (:cwd IS NULL OR cwd = :cwd) AND (:id IS NULL OR (updated, id) < (:updated, :id))
                  ORDER BY updated DESC, id DESC LIMIT :limit"
             );
             let place = query.before.as_ref();

@@ -89,7 +89,7 @@ impl Store {
         self.ask(|answer| Request::Load(session.clone(), answer)).await
     }
 
-    /// Lists sessions, the one with the newest message first.
+    /// Lists the sessions that have messages, the one with the newest first.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<SessionRow>, StoreError> {
         self.ask(|answer| Request::List(query, answer)).await
     }

@@ -132,14 +132,17 @@ async fn sessions_are_listed_newest_first_by_page_and_folder() {
     let store = place.open().await;
     let mut ids = Vec::new();
     for (cwd, now) in [("/p", 10), ("/q", 20), ("/p", 30), ("/p", 30), ("/p", 5)] {
-        ids.push(begin(&store, cwd, now).await);
+        let id = begin(&store, cwd, now).await;
+        store.append(&id, 0, &prompt(0, "hello"), Timestamp(now)).await.unwrap();
+        ids.push(id);
     }
-    say(&store, &ids[0], 0, "the oldest is now the newest").await.unwrap();
+    begin(&store, "/p", 40).await;
+    say(&store, &ids[0], 1, "the oldest is now the newest").await.unwrap();
 
     let all = ListQuery { cwd: None, before: None, limit: 10 };
     let whole = store.list(all.clone()).await.unwrap();
     let times: Vec<i64> = whole.iter().map(|row| row.updated.0).collect();
-    assert_eq!(times, [1_000, 30, 30, 20, 5]);
+    assert_eq!(times, [1_001, 30, 30, 20, 5], "a session in which nothing was said is not listed");
     assert_eq!(whole[0].id, ids[0]);
 
     let mut paged = Vec::new();
