@@ -94,9 +94,7 @@ impl<'a> Asked<'a> {
                     format!("`{who}` limits the rate ({code}){says}; wait a while or use another model");
                 (FailureKind::ProviderRate, again, what)
             }
-            400 | 404 | 422
-                if marks.contains("model") && (code == 404 || marks.contains("model_not_found")) =>
-            {
+            400 | 404 | 422 if self.model.is_some() && names_model(code, &marks) => {
                 (FailureKind::ModelNotFound, Cause::Final, self.no_model(code, &says))
             }
             404 | 405 => {
@@ -296,7 +294,7 @@ fn words_of(body: &str) -> String {
                 ["message", "detail", "error", "code"].iter().find_map(|name| error.get(*name)?.as_str());
             named.map_or_else(|| body.to_owned(), str::to_owned)
         }
-        _ => body.to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => body.to_owned(),
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn retry_after(
 /// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
 fn http_date(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let mut words = text.trim().split_whitespace().skip(1);
+    let mut words = text.split_whitespace().skip(1);
     let day: i64 = words.next()?.parse().ok()?;
     let month = words.next().filter(|month| month.len() == 3)?;
     let month = i64::try_from(MONTHS.find(month)? / 3).ok()? + 1;

@@ -26,7 +26,7 @@ impl fmt::Debug for ApiKey {
 }
 
 /// Where models are asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     /// Its name in the configuration.
     pub name: String,
@@ -38,6 +38,20 @@ pub struct ProviderSettings {
     pub key_variable: Option<String>,
     /// Headers to add to each request.
     pub headers: Vec<(String, String)>,
+}
+
+/// Headers may carry keys too, so their values show themselves to nobody either.
+impl fmt::Debug for ProviderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("ProviderSettings")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key)
+            .field("key_variable", &self.key_variable)
+            .field("headers", &headers)
+            .finish()
+    }
 }
 
 /// A model and how to ask it.

@@ -37,7 +37,7 @@ fn read(pieces: &[&[u8]]) -> String {
 }
 
 #[track_caller]
-fn check(stream: &str, expected: Expect) {
+fn check(stream: &str, expected: &Expect) {
     let stream = stream.as_bytes();
     let whole = read(&[stream]);
     expected.assert_eq(&whole);
@@ -68,7 +68,7 @@ fn words_and_thoughts() {
             r#"{"content":"Gr\u00fc\u00dfe \ud83e\udd80","unknown":{"a":[1]}}"#,
             r#"{"content":[{"type":"text","text":" ü"}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             thought hm so!
             text Grüße 🦀 ü
             Normally
@@ -85,7 +85,7 @@ fn parallel_calls_in_pieces() {
             r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\":"}},{"index":1,"function":{"arguments":":2}"}}]}"#,
             r#"{"tool_calls":[{"index":0,"id":"","function":{"name":null,"arguments":"1}"}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call a read {"p":1}
             call b edit {"x":2}
             Normally
@@ -101,7 +101,7 @@ fn calls_without_an_index() {
             r#"{"tool_calls":[{"function":{"arguments":"1}"}}]}"#,
             r#"{"tool_calls":[{"id":"b","function":{"name":"read","arguments":"{\"p\":2}"}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call a read {"p":1}
             call b read {"p":2}
             Normally
@@ -111,7 +111,7 @@ fn calls_without_an_index() {
         &deltas(&[
             r#"{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":{}}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call call-0-0 f {}
             call call-0-1 g {}
             Normally
@@ -127,7 +127,7 @@ fn calls_that_all_have_the_same_index() {
             r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"read","arguments":"{\"p\":"}}]}"#,
             r#"{"tool_calls":[{"index":0,"function":{"arguments":"2}"}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call a read {"p":1}
             call b read {"p":2}
             Normally
@@ -143,7 +143,7 @@ fn ids_and_names_repeated_or_invented() {
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":":"}}]}"#,
             r#"{"tool_calls":[{"index":0,"id":"other","function":{"arguments":"1}"}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call a read {"p":1}
             Normally
         "#]],
@@ -157,7 +157,7 @@ fn arguments_as_an_object_or_nothing() {
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":{"p": "ü"}}}]}"#,
             r#"{"tool_calls":[{"index":0,"function":{"arguments":null}}]}"#,
         ]),
-        expect![[r#"
+        &expect![[r#"
             call a read {"p":"ü"}
             Normally
         "#]],
@@ -174,7 +174,7 @@ fn usage_alone_and_comments_between() {
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,\"total_tokens\":9}}\r\n\r\n",
             "data: [DONE]",
         ),
-        expect![[r#"
+        &expect![[r#"
             text a
             usage 7 2
             OutputLimit
@@ -187,21 +187,21 @@ fn ends_of_all_kinds() {
     let words = r#"data: {"choices":[{"delta":{"content":"a"}}]}"#;
     check(
         &format!("{words}\n\n"),
-        expect![[r#"
+        &expect![[r#"
         text a
         the stream broke off
     "#]],
     );
     check(
         &format!("{words}\n\ndata: {{\"choi"),
-        expect![[r#"
+        &expect![[r#"
         text a
         the stream broke off
     "#]],
     );
     check(
         &format!("{words}\n\ndata: [DONE]\n\n"),
-        expect![[r#"
+        &expect![[r#"
         text a
         Normally
     "#]],
@@ -209,14 +209,14 @@ fn ends_of_all_kinds() {
     let refused = r#"data: {"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#;
     check(
         &format!("{words}\n{refused}\n"),
-        expect![[r#"
+        &expect![[r#"
         text a
         Refused
     "#]],
     );
     check(
         "",
-        expect![[r#"
+        &expect![[r#"
         the stream broke off
     "#]],
     );
@@ -226,25 +226,25 @@ fn ends_of_all_kinds() {
 fn errors_inside_a_good_status() {
     check(
         "data: {\"error\":{\"message\":\"busy\",\"code\":503}}\n\n",
-        expect![[r#"
+        &expect![[r#"
         the provider sent an error: {"message":"busy","code":503}
     "#]],
     );
     check(
         "event: error\ndata: {\"error\":\"out of luck\"}\n\n",
-        expect![[r#"
+        &expect![[r#"
         the provider sent an error: "out of luck"
     "#]],
     );
     check(
         "data: {\"object\":\"error\",\"message\":\"no\"}\n\n",
-        expect![[r#"
+        &expect![[r#"
         the provider sent an error: {"object":"error","message":"no"}
     "#]],
     );
     check(
         "{\"error\":{\"message\":\"no\"}}",
-        expect![[r#"
+        &expect![[r#"
         the provider sent an error: {"message":"no"}
     "#]],
     );
@@ -257,7 +257,7 @@ fn answers_that_are_no_stream() {
             r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x","type":"function","#,
             r#""function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
         ),
-        expect![[r#"
+        &expect![[r#"
             text a
             call x read {}
             usage 3 1
@@ -266,19 +266,19 @@ fn answers_that_are_no_stream() {
     );
     check(
         "<html>welcome</html>",
-        expect![[r#"
+        &expect![[r#"
         the answer is not a stream of completions: a web page
     "#]],
     );
     check(
         "{\"hello\":1}",
-        expect![[r#"
+        &expect![[r#"
         the answer is not a stream of completions: {"hello":1}
     "#]],
     );
     check(
         "data: hello\n\n",
-        expect![[r#"
+        &expect![[r#"
         the answer is not a stream of completions: hello
     "#]],
     );

@@ -6,7 +6,7 @@ use crate::retry::{Cause, Tried};
 use crate::sample::{KEY, settings};
 
 #[track_caller]
-fn check(answers: &[(u16, &str)], expected: Expect) {
+fn check(answers: &[(u16, &str)], expected: &Expect) {
     let settings = settings();
     let asked = Asked::model(&settings);
     let answer = |&(code, body): &(u16, &str)| {
@@ -39,7 +39,7 @@ fn each_status_has_its_sentence() {
             (503, "overloaded\u{1b}[31m\nnow"),
             (308, ""),
         ],
-        expect![[r#"
+        &expect![[r#"
             provider_auth (final)
               `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `acme-9`
             provider_auth (final)
@@ -78,7 +78,7 @@ fn a_conversation_too_long_is_known_from_all() {
             (400, r#"{"object":"error","message":"This model's maximum context length is 8192 tokens."}"#),
             (413, r#"{"error":"prompt is too long: 9000 tokens > 8192 maximum"}"#),
         ],
-        expect![[r#"
+        &expect![[r#"
             context_overflow (final)
               the conversation (9000 tokens) is longer than the window of `acme-9` (8192 tokens)
             context_overflow (final)
