@@ -1,8 +1,9 @@
 //! The tools there are, and the one way to run one. Knows no tool's inside.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use crow_core::{Arguments, Call, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
+use crow_process::Groups;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Tools {
     tools: Vec<Arc<dyn Tool>>,
+    groups: Groups,
 }
 
 /// There is a tool of that name already.
@@ -29,18 +31,29 @@ pub struct Tools {
 pub struct NameTaken(String);
 
 impl Tools {
-    /// The tools Crow brings along.
-    pub fn builtin() -> Self {
+    /// The tools Crow brings along. What is too long for the model goes to files in `spill_dir`.
+    pub fn builtin(spill_dir: PathBuf) -> Self {
+        let groups = Groups::new();
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),
             Arc::new(Write::new()),
             Arc::new(Edit::new()),
-            Arc::new(Terminal::new()),
+            Arc::new(Terminal::new(groups.clone(), spill_dir)),
             Arc::new(Grep::new()),
             Arc::new(Glob::new()),
             Arc::new(Todo::new()),
         ];
-        Self { tools }
+        Self { tools, groups }
+    }
+
+    /// Ends every program that a tool started, at once and for good.
+    pub fn stop(&self) {
+        self.groups.kill_all();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn n_programs(&self) -> usize {
+        self.groups.n_alive()
     }
 
     /// How the model is told of them.
@@ -66,7 +79,10 @@ impl Tools {
         };
         match fitting(tool, call, workspace) {
             Ok(arguments) => tool.facets(&arguments, workspace),
-            Err(_) => Facets { touch: Touch::Nothing, ..tool.facets(&call.arguments.object(), workspace) },
+            Err(_) => {
+                let facets = tool.facets(&call.arguments.object(), workspace);
+                Facets { title: crate::tool::title(&call.name), touch: Touch::Nothing, ..facets }
+            }
         }
     }
 
@@ -110,10 +126,7 @@ fn fitting(tool: &dyn Tool, call: &Call, workspace: &Workspace) -> Result<Map<St
             value
         }
         Arguments::Unreadable { why } => {
-            return Err(Refusal(format!(
-                "`{}` was not run: its arguments are not valid JSON ({why}); send the call again",
-                call.name
-            )));
+            return Err(Refusal(format!("`{}` was not run: {why}", call.name)));
         }
     };
     repair::check_against(&tool.spec().parameters, arguments)

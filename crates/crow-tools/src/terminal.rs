@@ -1,9 +1,9 @@
 //! `terminal`: a shell command in the working folder.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use crow_core::{Content, Facets, Outcome, ToolKind, ToolSpec, Touch};
-use crow_process::{Bounds, Command, Ended, Ran};
+use crow_process::{Bounds, Command, Ended, Groups, Ran};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -25,11 +25,12 @@ const TIMEOUT_S_MAX: u64 = 600;
 const HEAD_BYTES: usize = 16 * 1024;
 const TAIL_BYTES: usize = 16 * 1024;
 
-/// Providers' keys are named like this; no command needs the one that pays for the model.
-const SECRET_SUFFIX: &str = "_API_KEY";
-
 pub(crate) struct Terminal {
     spec: ToolSpec,
+    /// The programs alive.
+    groups: Groups,
+    /// Where output goes that is too long for the model.
+    spill_dir: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +45,7 @@ fn timeout_default() -> u64 {
 }
 
 impl Terminal {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(groups: Groups, spill_dir: PathBuf) -> Self {
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
@@ -64,7 +65,7 @@ impl Terminal {
                 "required": ["command"]
             }),
         };
-        Self { spec }
+        Self { spec, groups, spill_dir }
     }
 }
 
@@ -91,11 +92,11 @@ impl Tool for Terminal {
                 timeout: Duration::from_secs(timeout_s),
                 head_bytes: HEAD_BYTES,
                 tail_bytes: TAIL_BYTES,
-                spill: Some(cx.spill_dir.to_owned()),
+                spill: Some(self.spill_dir.clone()),
             };
             let progress = |text: &str| (cx.progress)(vec![Content::Text(text.to_owned())]);
             let command = shell(wanted.command, cx.workspace);
-            let ran = crow_process::run(cx.groups, command, bounds, cx.cut, progress).await;
+            let ran = crow_process::run(&self.groups, command, bounds, cx.cut, progress).await;
             let ran = ran.map_err(|error| Refusal(format!("could not run the command: {error}")))?;
             Ok(outcome(ran, timeout_s))
         })
@@ -103,23 +104,13 @@ impl Tool for Terminal {
 }
 
 fn shell(command: String, workspace: &Workspace) -> Command {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "only the names, and a key nobody thought of is kept back too"
-    )]
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let secrets = names.filter(|name| is_key(name));
     Command {
         program: SHELL.into(),
         args: vec!["-c".into(), command],
         cwd: workspace.cwd().to_owned(),
         env: Vec::new(),
-        env_removed: secrets.chain(workspace.secret_variables().iter().cloned()).collect(),
+        env_removed: workspace.secret_variables().to_vec(),
     }
-}
-
-fn is_key(name: &str) -> bool {
-    name.to_ascii_uppercase().ends_with(SECRET_SUFFIX)
 }
 
 fn outcome(ran: Ran, timeout_s: u64) -> Outcome {
@@ -141,11 +132,4 @@ fn outcome(ran: Ran, timeout_s: u64) -> Outcome {
         Ended::Cancelled => CANCELLED.to_owned(),
     };
     Outcome::failed(text + &how)
-}
-
-#[cfg(test)]
-#[test]
-fn keys_by_name() {
-    let keys = ["ANTHROPIC_API_KEY", "my_api_key", "API_KEYS", "KEY", "PATH"].map(is_key);
-    assert_eq!(keys, [true, true, false, false, false]);
 }

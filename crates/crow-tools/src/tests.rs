@@ -11,7 +11,6 @@ use std::{
 };
 
 use crow_core::{Arguments, Call, CallId, Content, Outcome, Part};
-use crow_process::Groups;
 use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,7 +24,6 @@ struct Machine {
     workspace: Workspace,
     tools: Tools,
     cut: CancellationToken,
-    groups: Groups,
 }
 
 /// Makes the files that `setup` makes, makes the calls, and compares everything that came of them.
@@ -46,10 +44,9 @@ impl Machine {
         setup(&cwd);
         Self {
             workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
+            tools: Tools::builtin(folder.path().to_owned()),
             folder,
-            tools: Tools::builtin(),
             cut: CancellationToken::new(),
-            groups: Groups::new(),
         }
     }
 
@@ -72,13 +69,7 @@ impl Machine {
     }
 
     fn cx<'a>(&'a self, progress: &'a (dyn Fn(Vec<Content>) + Send + Sync)) -> ToolCx<'a> {
-        ToolCx {
-            workspace: &self.workspace,
-            cut: &self.cut,
-            progress,
-            spill_dir: self.folder.path(),
-            groups: &self.groups,
-        }
+        ToolCx { workspace: &self.workspace, cut: &self.cut, progress }
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a tool is. Knows none of them.
 
-use std::{fmt, path::Path, pin::Pin};
+use std::{fmt, pin::Pin};
 
 use crow_core::{Content, Facets, Outcome, ToolSpec};
-use crow_process::Groups;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -34,10 +33,6 @@ pub struct ToolCx<'a> {
     pub cut: &'a CancellationToken,
     /// Shows what there is so far; each picture replaces the one before.
     pub progress: &'a (dyn Fn(Vec<Content>) + Send + Sync),
-    /// Where output goes that is too long for the model.
-    pub spill_dir: &'a Path,
-    /// The programs alive.
-    pub groups: &'a Groups,
 }
 
 /// Why a call was not done, as a sentence for the model.

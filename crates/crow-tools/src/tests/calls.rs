@@ -32,9 +32,9 @@ async fn wrong_calls() {
     check(|_| (), &calls, expect![[r#"
         > fly Other Nothing
         Failed: there is no tool `fly`; the tools are: read, write, edit, terminal, grep, glob, todo
-        > Read Read Nothing
+        > read Read Nothing
         Failed: `read` was not run: `file_path` is missing; it must be a string
-        > Read Read Nothing
+        > read Read Nothing
         Failed: `read` was not run: `file_path` must be a string, not the array ["a"]
         > Plan Think Nothing
         Failed: the arguments do not fit: unknown variant `maybe`, expected one of `pending`, `in_progress`, `completed`
@@ -54,16 +54,16 @@ async fn cut_and_unreadable_calls() {
     said +=
         &machine.run("read", Arguments::Unreadable { why: "expected value at line 1 column 1".into() }).await;
     expect![[r#"
-        > Write a Edit Nothing
+        > write Edit Nothing
         Failed: `write` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
-        > Write Edit Nothing
+        > write Edit Nothing
         Failed: `write` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
-        > `rm -r /tmp/a` Execute Nothing
+        > terminal Execute Nothing
         Failed: `terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
         > Read a Read Reads(["$DIR/project/a"])
         Done:      1	text
-        > Read Read Nothing
-        Failed: `read` was not run: its arguments are not valid JSON (expected value at line 1 column 1); send the call again
+        > read Read Nothing
+        Failed: `read` was not run: expected value at line 1 column 1
     "#]].assert_eq(&said);
 }
 
@@ -82,7 +82,7 @@ async fn nothing_runs_in_a_cancelled_turn() {
 
 #[test]
 fn names_are_unique() {
-    let mut tools = Tools::builtin();
+    let mut tools = Tools::builtin("unused".into());
     let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
     expect!["read write edit terminal grep glob todo"].assert_eq(&names.join(" "));
     let taken = tools.add(std::sync::Arc::new(crate::todo::Todo::new()));

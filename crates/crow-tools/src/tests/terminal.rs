@@ -93,5 +93,5 @@ async fn cancelled_with_what_it_said() {
     "#]]
     .assert_eq(&show(&outcome));
     assert_eq!(*shown.lock().unwrap(), [Content::Text("begun\n".into())]);
-    assert_eq!(machine.groups.n_alive(), 0);
+    assert_eq!(machine.tools.n_programs(), 0);
 }
