@@ -104,9 +104,8 @@ fn agent<E: From<Incoming> + Send + 'static>(
     impl sdk::RunWithConnectionTo<sdk::Client> + 'static,
     impl sdk::HandleConnectionClose<sdk::Client> + 'static,
 > {
-    let (hello, new, load) = (incoming.clone(), incoming.clone(), incoming.clone());
-    let (list, prompt, cancel) = (incoming.clone(), incoming.clone(), incoming.clone());
-    let (set_mode, set_option) = (incoming.clone(), incoming.clone());
+    let [hello, new, load, list, prompt, set_mode, set_option, cancel] =
+        std::array::from_fn(|_| incoming.clone());
     sdk::Agent
         .v1()
         .name("crow")
@@ -118,82 +117,27 @@ fn agent<E: From<Incoming> + Send + 'static>(
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::NewSessionRequest,
-                        responder: Responder<wire::NewSessionResponse>,
-                        _| {
-                let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
-                match absolute(request.cwd) {
-                    Ok(cwd) => pass_on(&new, Incoming::NewSession { cwd, answer }).await,
-                    Err(failure) => refuse(answer, failure),
-                }
-            },
+            async move |request, responder, _| new_session(&new, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::LoadSessionRequest,
-                        responder: Responder<wire::LoadSessionResponse>,
-                        _| {
-                let answer = answer(responder, |opened| Ok(v1::session_loaded(&opened)));
-                let session = SessionId::new(&*request.session_id.0);
-                match absolute(request.cwd) {
-                    Ok(cwd) => pass_on(&load, Incoming::LoadSession { session, cwd, answer }).await,
-                    Err(failure) => refuse(answer, failure),
-                }
-            },
+            async move |request, responder, _| load_session(&load, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::ListSessionsRequest,
-                        responder: Responder<wire::ListSessionsResponse>,
-                        _| {
-                let answer = answer(responder, |page| Ok(v1::session_page(page)));
-                let (cwd, cursor) = (request.cwd, request.cursor);
-                pass_on(&list, Incoming::ListSessions { cwd, cursor, answer }).await
-            },
+            async move |request, responder, _| list_sessions(&list, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::PromptRequest, responder: Responder<wire::PromptResponse>, _| {
-                let answer = answer(responder, v1::prompt_response);
-                let session = SessionId::new(&*request.session_id.0);
-                match v1::parts(request.prompt) {
-                    Ok(parts) => pass_on(&prompt, Incoming::Prompt { session, parts, answer }).await,
-                    Err(failure) => refuse(answer, failure),
-                }
-            },
+            async move |request, responder, _| start_turn(&prompt, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::SetSessionModeRequest,
-                        responder: Responder<wire::SetSessionModeResponse>,
-                        _| {
-                let answer = answer(responder, |_| Ok(wire::SetSessionModeResponse::new()));
-                let session = SessionId::new(&*request.session_id.0);
-                let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
-                pass_on(&set_mode, Incoming::SetOption { session, option, value, answer }).await
-            },
+            async move |request, responder, _| change_mode(&set_mode, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: wire::SetSessionConfigOptionRequest,
-                        responder: Responder<wire::SetSessionConfigOptionResponse>,
-                        _| {
-                let answer = answer(responder, |options| {
-                    Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)))
-                });
-                let session = SessionId::new(&*request.session_id.0);
-                let option = request.config_id.0.to_string();
-                match request.value.as_value_id() {
-                    Some(value) => {
-                        let value = value.0.to_string();
-                        pass_on(&set_option, Incoming::SetOption { session, option, value, answer }).await
-                    }
-                    None => {
-                        let why = format!("The option {option} takes one of its listed values.");
-                        refuse(answer, Failure::new(FailureKind::InvalidValue, why))
-                    }
-                }
-            },
+            async move |request, responder, _| change_option(&set_option, request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_notification(
@@ -203,6 +147,85 @@ fn agent<E: From<Incoming> + Send + 'static>(
             },
             sdk::on_receive_notification!(),
         )
+}
+
+async fn new_session<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::NewSessionRequest,
+    responder: Responder<wire::NewSessionResponse>,
+) -> Result<(), sdk::Error> {
+    let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
+    match absolute(request.cwd) {
+        Ok(cwd) => pass_on(incoming, Incoming::NewSession { cwd, answer }).await,
+        Err(failure) => refuse(answer, failure),
+    }
+}
+
+async fn load_session<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::LoadSessionRequest,
+    responder: Responder<wire::LoadSessionResponse>,
+) -> Result<(), sdk::Error> {
+    let answer = answer(responder, |opened| Ok(v1::session_loaded(&opened)));
+    let session = SessionId::new(&*request.session_id.0);
+    match absolute(request.cwd) {
+        Ok(cwd) => pass_on(incoming, Incoming::LoadSession { session, cwd, answer }).await,
+        Err(failure) => refuse(answer, failure),
+    }
+}
+
+async fn list_sessions<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::ListSessionsRequest,
+    responder: Responder<wire::ListSessionsResponse>,
+) -> Result<(), sdk::Error> {
+    let answer = answer(responder, |page| Ok(v1::session_page(page)));
+    pass_on(incoming, Incoming::ListSessions { cwd: request.cwd, cursor: request.cursor, answer }).await
+}
+
+async fn start_turn<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::PromptRequest,
+    responder: Responder<wire::PromptResponse>,
+) -> Result<(), sdk::Error> {
+    let answer = answer(responder, v1::prompt_response);
+    let session = SessionId::new(&*request.session_id.0);
+    match v1::parts(request.prompt) {
+        Ok(parts) => pass_on(incoming, Incoming::Prompt { session, parts, answer }).await,
+        Err(failure) => refuse(answer, failure),
+    }
+}
+
+async fn change_mode<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::SetSessionModeRequest,
+    responder: Responder<wire::SetSessionModeResponse>,
+) -> Result<(), sdk::Error> {
+    let answer = answer(responder, |_| Ok(wire::SetSessionModeResponse::new()));
+    let session = SessionId::new(&*request.session_id.0);
+    let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
+    pass_on(incoming, Incoming::SetOption { session, option, value, answer }).await
+}
+
+async fn change_option<E: From<Incoming>>(
+    incoming: &mpsc::Sender<E>,
+    request: wire::SetSessionConfigOptionRequest,
+    responder: Responder<wire::SetSessionConfigOptionResponse>,
+) -> Result<(), sdk::Error> {
+    let spell = |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
+    let answer = answer(responder, spell);
+    let session = SessionId::new(&*request.session_id.0);
+    let option = request.config_id.0.to_string();
+    match request.value.as_value_id() {
+        Some(value) => {
+            let value = value.0.to_string();
+            pass_on(incoming, Incoming::SetOption { session, option, value, answer }).await
+        }
+        None => {
+            let why = format!("The option {option} takes one of its listed values.");
+            refuse(answer, Failure::new(FailureKind::InvalidValue, why))
+        }
+    }
 }
 
 fn refuse<T>(answer: Answer<T>, failure: Failure) -> Result<(), sdk::Error> {

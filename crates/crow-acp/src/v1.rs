@@ -1,4 +1,8 @@
 //! Spells ACP version 1, and reads it. The only place that knows its types.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the protocol's enums are open: what is new is passed over"
+)]
 
 use agent_client_protocol as sdk;
 use crow_core::{
@@ -337,6 +341,9 @@ pub(crate) fn permission_request(
 pub(crate) fn answered(answer: Result<wire::RequestPermissionResponse, sdk::Error>) -> Answered {
     let outcome = match answer {
         Ok(answer) => answer.outcome,
+        Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
+            return Answered::Nobody { why: "the client's answer cannot be read".into() };
+        }
         Err(error) => return Answered::Nobody { why: error.message },
     };
     match outcome {

@@ -1,1 +1,128 @@
+use crow_core::{Content, MessageId};
+use expect_test::{Expect, expect};
 
+use super::*;
+
+/// Tells a client that reads nothing, and shows what waits: a line per update, `SESSION: UPDATE`.
+#[track_caller]
+fn check(told: &[(&str, Update)], expected: &Expect) {
+    let outbox = Outbox::new();
+    for (session, update) in told {
+        outbox.push(&SessionId::new(*session), update.clone());
+    }
+    let waiting = outbox.lock();
+    let mut lines = String::new();
+    for session in &waiting.ready {
+        for update in &waiting.sessions[session] {
+            lines.push_str(&format!("{session}: {}\n", shown(update)));
+        }
+    }
+    lines.push_str(&format!("{} bytes\n", waiting.n_bytes));
+    let weights: usize = waiting.sessions.values().flatten().map(weight).sum();
+    assert_eq!(weights, waiting.n_bytes, "what waits is counted right");
+    expected.assert_eq(&lines);
+}
+
+fn shown(update: &Update) -> String {
+    match update {
+        Update::Text { message, text } if text.len() > 40 => {
+            format!("text {message} of {} bytes", text.len())
+        }
+        Update::Text { message, text } => format!("text {message} {text:?}"),
+        Update::Thought { message, text } => format!("thought {message} {text:?}"),
+        Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn text(seq: u64, text: &str) -> Update {
+    Update::Text { message: MessageId::at(seq), text: text.into() }
+}
+
+fn thought(seq: u64, text: &str) -> Update {
+    Update::Thought { message: MessageId::at(seq), text: text.into() }
+}
+
+fn running(index: usize, output: &str) -> Update {
+    let content = Some(vec![Content::Text(output.into())]);
+    Update::CallChanged { call: CallId::at(1, index), status: Status::Running, content }
+}
+
+#[test]
+fn words_of_one_message_gather() {
+    check(
+        &[
+            ("a", text(1, "one ")),
+            ("a", text(1, "two")),
+            ("a", thought(1, "hm")),
+            ("a", text(1, "three")),
+            ("a", text(2, "four")),
+        ],
+        &expect![[r#"
+            a: text msg-1 "one two"
+            a: thought msg-1 "hm"
+            a: text msg-1 "three"
+            a: text msg-2 "four"
+            18 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn sessions_do_not_mix() {
+    check(
+        &[("a", text(1, "one ")), ("b", text(1, "uno ")), ("a", text(1, "two")), ("b", text(1, "dos"))],
+        &expect![[r#"
+            a: text msg-1 "one two"
+            b: text msg-1 "uno dos"
+            14 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn output_of_a_running_call_is_latest_wins() {
+    let ended = Update::CallChanged {
+        call: CallId::at(1, 0),
+        status: Status::Done,
+        content: Some(vec![Content::Text("all of it".into())]),
+    };
+    check(
+        &[
+            ("a", running(0, "one")),
+            ("a", running(0, "one two")),
+            ("a", running(1, "other")),
+            ("a", running(0, "three")),
+            ("a", ended),
+        ],
+        &expect![[r#"
+            a: call-1-0 Running Some([Text("one two")])
+            a: call-1-1 Running Some([Text("other")])
+            a: call-1-0 Running Some([Text("three")])
+            a: call-1-0 Done Some([Text("all of it")])
+            26 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn a_chunk_does_not_grow_for_ever() {
+    let long = "x".repeat(CHUNK_BYTES - 1);
+    check(
+        &[("a", text(1, &long)), ("a", text(1, "y")), ("a", text(1, "z"))],
+        &expect![[r#"
+        a: text msg-1 of 32768 bytes
+        a: text msg-1 "z"
+        32769 bytes
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_waits_for_a_client_that_is_gone() {
+    let outbox = Outbox::new();
+    outbox.push(&SessionId::new("a"), text(1, "one"));
+    outbox.close();
+    outbox.push(&SessionId::new("a"), text(1, "two"));
+    assert!(outbox.lock().sessions.is_empty());
+}
