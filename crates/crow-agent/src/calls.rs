@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use crow_acp::{Answered, OfferAlways, Question};
 use crow_core::{
-    Call, Content, Entry, Facets, Failure, Grants, Outcome, Status, Update, Verdict, judge, waits_for,
+    Call, Content, Entry, Facets, Failure, Grants, Outcome, Roots, Status, Update, Verdict, judge, waits_for,
 };
 use crow_tools::ToolCx;
 use futures_util::StreamExt;
@@ -30,7 +30,10 @@ pub(crate) async fn run_calls(
     let gate = Gate {
         asking: Mutex::default(),
         grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
-        roots: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
+        roots: Roots {
+            work: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
+            readable: vec![cx.kit.settings.spill_dir.display().to_string()],
+        },
     };
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
@@ -100,13 +103,7 @@ async fn run_call(cx: &TurnCx<'_>, call: &Call, facets: &Facets, gate: &Gate) ->
         let update = Update::CallChanged { call: call.id, status: Status::Running, content: Some(content) };
         cx.client.tell(cx.session, update);
     };
-    let tool_cx = ToolCx {
-        workspace: cx.workspace,
-        cut: cx.cut,
-        progress: &progress,
-        spill_dir: &cx.kit.settings.spill_dir,
-        groups: &cx.kit.groups,
-    };
+    let tool_cx = ToolCx { workspace: cx.workspace, cut: cx.cut, progress: &progress };
     cx.kit.tools.run(call, tool_cx).await
 }
 
@@ -115,7 +112,7 @@ struct Gate {
     /// One question at a time: an "always" may answer the next one.
     asking: Mutex<()>,
     grants: std::sync::Mutex<Grants>,
-    roots: Vec<String>,
+    roots: Roots,
 }
 
 impl Gate {
@@ -154,7 +151,8 @@ async fn permit(cx: &TurnCx<'_>, call: &Call, facets: &Facets, gate: &Gate) -> R
             always.into_iter().for_each(|grant| gate.grants().refuse(grant));
             Err("not run: the person refused it and does not want it asked again".into())
         }
-        Answered::Cancelled => Err(CUT.into()),
+        Answered::Cancelled if cx.cut.is_cancelled() => Err(CUT.into()),
+        Answered::Cancelled => Err("not run: the question was closed without an answer".into()),
         Answered::Nobody { why } => {
             Err(format!("not run: it needs permission and nobody could be asked ({why})"))
         }

@@ -79,7 +79,7 @@ where
     };
     cut.cancel();
     if let Some(kit) = kit.get() {
-        kit.groups.kill_all();
+        kit.tools.stop();
     }
     turns.close();
     if tokio::time::timeout(LAST_WORDS, turns.wait()).await.is_err() {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crow_core::{Failure, FailureKind, Limits, Mode, ToolSpec};
 use crow_model::{Http, ModelSettings};
-use crow_process::Groups;
 use crow_store::Store;
 use crow_tools::Tools;
 use tokio::sync::OnceCell;
@@ -36,7 +35,6 @@ pub struct Kit {
     pub(crate) tools: Tools,
     /// What every request tells the model of the tools.
     pub(crate) specs: Vec<ToolSpec>,
-    pub(crate) groups: Groups,
     http: OnceCell<Http>,
 }
 
@@ -50,7 +48,7 @@ impl Kit {
     /// Puts the parts together.
     pub fn new(settings: KitSettings, store: Store, tools: Tools) -> Self {
         let specs = tools.specs();
-        Self { settings, store, tools, specs, groups: Groups::default(), http: OnceCell::new() }
+        Self { settings, store, tools, specs, http: OnceCell::new() }
     }
 
     /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes

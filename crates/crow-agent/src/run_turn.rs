@@ -117,6 +117,7 @@ impl TurnCx<'_> {
 }
 
 /// Says what went wrong with the store, as a failure of the turn.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
 pub(crate) fn store_failure(error: StoreError) -> Failure {
     Failure::new(FailureKind::Store, error.to_string())
 }

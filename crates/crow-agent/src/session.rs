@@ -149,7 +149,7 @@ impl Session {
         match &self.state {
             State::Idle(_) => self.start_turn(parts, answer),
             State::Running { .. } if self.waiting.len() < WAITING_MAX => {
-                self.waiting.push_back((parts, answer))
+                self.waiting.push_back((parts, answer));
             }
             State::Running { .. } => {
                 let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
@@ -332,17 +332,15 @@ impl TurnJob {
         };
         self.settle_system_prompt(talk).await?;
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
-        let title = title_of(&prompt);
         cx.append(talk, Entry::Prompt(prompt)).await?;
         let end = run_turn(&cx, talk).await?;
-        if self.untitled {
+        if self.untitled
+            && let Some(title) = talk.transcript.entries().iter().find_map(title_of)
+        {
             self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
             self.client.tell(&self.id, Update::Title(title));
         }
-        match end {
-            TurnEnd::Failed(failure) => Err(failure),
-            end => Ok(end),
-        }
+        Ok(end)
     }
 
     /// Takes in the system prompt that was rendered while the session opened.
@@ -373,12 +371,13 @@ pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf) -> JoinHandle<Result
     tokio::task::spawn_blocking(move || prompt::render(&cwd, &prompts_dir, &clock::today()))
 }
 
-/// Makes a title of the first line that says something.
-fn title_of(prompt: &Prompt) -> String {
+/// Makes a title of a prompt: its first line that says something.
+fn title_of(entry: &Entry) -> Option<String> {
+    let Entry::Prompt(prompt) = entry else { return None };
     let text = prompt.text();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
     match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
-        None => line.to_owned(),
+        Some((cut, _)) => Some(format!("{}…", line[..cut].trim_end())),
+        None => Some(line.to_owned()),
     }
 }
