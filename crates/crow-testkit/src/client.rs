@@ -1,4 +1,9 @@
 //! A fake editor: starts the real binary, speaks raw JSON lines with it, and keeps what it hears as text.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an editor starts its agents as it likes, with the tests' own PATH"
+)]
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -43,8 +48,13 @@ impl FakeClient {
     /// Starts `binary acp` and says nothing.
     pub fn start_silent(binary: &Path, home: &Path) -> Self {
         let mut command = Command::new(binary);
+        command.arg("acp");
+        Self::start_command(command, home)
+    }
+
+    /// Starts a command that becomes an agent on stdio and says nothing.
+    pub fn start_command(mut command: Command, home: &Path) -> Self {
         command
-            .arg("acp")
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", home)
@@ -142,6 +152,7 @@ impl FakeClient {
         match message["method"].as_str() {
             Some("session/update") => self.log_update(&message["params"]["update"]),
             Some("session/request_permission") => self.decide(&message).await,
+            Some("$/cancel_request") => self.say("< takes its question back"),
             Some(other) => panic!("the agent calls {other}, which this client never offered"),
             None => {}
         }
@@ -154,12 +165,15 @@ impl FakeClient {
         let title = message["params"]["toolCall"]["title"].as_str().unwrap_or_default();
         let answer = self.answers.pop_front().unwrap_or_else(|| "allow_once".into());
         self.say(format!("? {title} [{}] -> {answer}", ids.join(", ")));
-        let outcome = match answer.as_str() {
+        let (field, value) = match answer.as_str() {
             "silence" => return,
-            "cancelled" => json!({"outcome": "cancelled"}),
-            chosen => json!({"outcome": "selected", "optionId": chosen}),
+            "null" => ("result", Value::Null),
+            "error" => ("error", json!({"code": -32603, "message": "the dialog broke"})),
+            "cancelled" => ("result", json!({"outcome": {"outcome": "cancelled"}})),
+            chosen => ("result", json!({"outcome": {"outcome": "selected", "optionId": chosen}})),
         };
-        let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"outcome": outcome}});
+        let mut response = json!({"jsonrpc": "2.0", "id": message["id"]});
+        response[field] = value;
         self.send_line(&response.to_string()).await;
     }
 
@@ -209,7 +223,7 @@ impl FakeClient {
                 text(&update["toolCallId"]),
                 text(&update["name"]),
                 text(&update["title"]),
-                text(&update["status"]),
+                update["status"].as_str().unwrap_or("pending"),
                 update["rawInput"],
                 contents(&update["content"]),
             ),
@@ -248,6 +262,11 @@ impl FakeClient {
     /// Closes stdin and waits for the process to end by itself.
     pub async fn hang_up(mut self) -> std::process::ExitStatus {
         drop(self.stdin.take());
+        self.end().await
+    }
+
+    /// Waits for the process to end while its client still listens.
+    pub async fn end(mut self) -> std::process::ExitStatus {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         ended.expect("the agent ends when its client does").expect("it can be waited for")
     }

@@ -13,6 +13,11 @@
 //! > kill                        kills the agent and starts another in the same world
 //! > load                        loads the session in the agent that runs now
 //! ```
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a script that cannot be played is a mistake in the test"
+)]
 
 use std::path::Path;
 
@@ -37,7 +42,7 @@ pub async fn play(binary: &Path, script: &str) -> String {
     for line in script.lines().map(str::trim).filter(|line| line.starts_with('>')) {
         stage.act(line).await;
     }
-    stage.close().await
+    stage.close()
 }
 
 struct Stage<'a> {
@@ -107,7 +112,7 @@ impl Stage<'_> {
         self.client.say(line);
     }
 
-    async fn close(mut self) -> String {
+    fn close(mut self) -> String {
         assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();

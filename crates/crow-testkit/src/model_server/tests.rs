@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
