@@ -31,7 +31,15 @@ fn shown(update: &Update) -> String {
         Update::Text { message, text } => format!("text {message} {text:?}"),
         Update::Thought { message, text } => format!("thought {message} {text:?}"),
         Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
-        other => format!("{other:?}"),
+        Update::Prompt { .. }
+        | Update::Call { .. }
+        | Update::Plan(_)
+        | Update::Title(_)
+        | Update::Usage { .. }
+        | Update::Mode(_)
+        | Update::Options(_)
+        | Update::Commands(_)
+        | Update::Notice(_) => format!("{update:?}"),
     }
 }
 
