@@ -29,6 +29,8 @@ pub async fn serve<E: From<Incoming> + Send + 'static>(
     connected: impl FnOnce(Client) + Send,
 ) -> Result<(), ServeError> {
     let outbox = Outbox::new();
+    // However this ends, by being dropped as well, nobody waits for the client any longer.
+    let _closing = Closing(outbox.clone());
     let transport = counted(lines, outbox.clone());
     let served = agent(version, &incoming)
         .connect_with(transport, async |connection| {
@@ -41,8 +43,15 @@ pub async fn serve<E: From<Incoming> + Send + 'static>(
             Ok(())
         })
         .await;
-    outbox.close();
     served.map_err(|error| ServeError(error.message))
+}
+
+struct Closing(Arc<Outbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Gives each update's credit back as its line leaves the SDK.

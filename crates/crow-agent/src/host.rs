@@ -176,8 +176,8 @@ impl Host {
     fn new_session(&self, cwd: PathBuf, answer: Answer<Opened>) {
         let shared = self.shared.clone();
         tokio::spawn(async move {
-            match open_new(&shared, &cwd).await {
-                Ok((kit, opening)) => shared.opened(&kit, opening, answer).await,
+            match shared.kit().await {
+                Ok(kit) => shared.opened(kit, open::new(kit, &cwd), answer).await,
                 Err(failure) => answer.give(Err(failure)),
             }
         });
@@ -187,9 +187,10 @@ impl Host {
         let (shared, client) = (self.shared.clone(), self.client.clone());
         let live = self.sessions.get(&session).cloned();
         tokio::spawn(async move {
-            let loaded = match shared.kit().await {
-                Ok(kit) => open::load(kit, &session, &cwd).await.map(|opening| (kit, opening)),
-                Err(failure) => Err(failure),
+            let loaded = match (shared.kit().await, &live) {
+                (Ok(kit), Some(_)) => open::look(kit, &session, &cwd).await.map(|opening| (kit, opening)),
+                (Ok(kit), None) => open::load(kit, &session, &cwd).await.map(|opening| (kit, opening)),
+                (Err(failure), _) => Err(failure),
             };
             let (kit, opening) = match loaded {
                 Ok(loaded) => loaded,
@@ -219,23 +220,13 @@ impl Host {
         }
         answer.give(Ok(Opened { session: session.clone(), options }));
         self.client.tell(&session, Update::Commands(commands::on_offer()));
-        // What the first prompt needs is made while the person types it.
-        tokio::spawn(async move {
-            if let Err(failure) = kit.http().await {
-                tracing::info!(%failure, "could not make the HTTP client yet; the first prompt says so");
-            }
-        });
+        tokio::spawn(async move { kit.warm_up().await });
     }
 
     fn list_sessions(&self, cwd: Option<PathBuf>, cursor: Option<String>, answer: Answer<SessionPage>) {
         let shared = self.shared.clone();
         tokio::spawn(async move { answer.give(list(&shared, cwd, cursor).await) });
     }
-}
-
-async fn open_new(shared: &Shared, cwd: &std::path::Path) -> Result<(Arc<Kit>, Opening), Failure> {
-    let kit = shared.kit().await?;
-    Ok((kit.clone(), open::new(kit, cwd).await?))
 }
 
 async fn list(shared: &Shared, cwd: Option<PathBuf>, cursor: Option<String>) -> Result<SessionPage, Failure> {

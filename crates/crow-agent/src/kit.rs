@@ -61,6 +61,17 @@ impl Kit {
         self.http.get_or_try_init(make).await
     }
 
+    /// Makes what the first prompt needs while the person types it.
+    pub(crate) async fn warm_up(&self) {
+        // The first write after a start waits for the disk once; let it be this one.
+        if let Err(error) = self.store.sync().await {
+            tracing::info!(%error, "the store does not work yet; the first prompt says so");
+        }
+        if let Err(failure) = self.http().await {
+            tracing::info!(%failure, "could not make the HTTP client yet; the first prompt says so");
+        }
+    }
+
     pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, Failure> {
         let models = &self.settings.models;
         match name {

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use crow_acp::Client;
 use crow_core::{Entry, Failure, FailureKind, Options, Outcome, SessionId, Transcript, Update};
-use crow_store::{NewSession, SessionRow};
+use crow_store::{NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
 
 use crate::kit::Kit;
-use crate::run_turn::{Conversation, store_failure};
+use crate::run_turn::{Conversation, TurnCx, store_failure};
 use crate::session::{Opening, Standing, render_system_prompt};
 use crate::{clock, replay};
 
@@ -16,46 +16,70 @@ const CRASHED: &str = "not run to its end: Crow stopped while this call was open
 
 /// A session read from the store.
 #[derive(Debug)]
-pub(crate) struct StoredSession {
-    pub(crate) row: SessionRow,
-    pub(crate) talk: Conversation,
+struct StoredSession {
+    row: SessionRow,
+    talk: Conversation,
 }
 
-/// Makes a new session.
-pub(crate) async fn new(kit: &Kit, cwd: &Path) -> Result<Opening, Failure> {
+/// Makes a new session. It is stored with its first prompt: one that nobody speaks in leaves no trace.
+pub(crate) fn new(kit: &Kit, cwd: &Path) -> Opening {
     let model = kit.model(None).ok().map(|model| model.name.clone());
     let standing = Standing { mode: kit.settings.mode, model };
+    let unstored = Some(render_system_prompt(kit, cwd.to_owned()));
+    let talk = Conversation { unstored, ..Conversation::default() };
+    Opening { id: invent_name(), cwd: cwd.to_owned(), standing, talk, title: None }
+}
+
+/// Stores a new session as it stands, with what its model is told first.
+pub(crate) async fn store_new(cx: &TurnCx<'_>, system_prompt: &str) -> Result<(), Failure> {
+    let standing = cx.standing.borrow().clone();
     let new = NewSession {
-        cwd: cwd.display().to_string(),
+        cwd: cx.workspace.cwd().display().to_string(),
         model: standing.model.clone().unwrap_or_default(),
         mode: standing.mode,
-        system_prompt: String::new(),
+        system_prompt: system_prompt.to_owned(),
         parent: None,
         agent_type: None,
         now: clock::now(),
     };
-    let id = kit.store.create_session(new).await.map_err(store_failure)?;
-    let rendering = Some(render_system_prompt(kit, cwd.to_owned()));
-    let talk = Conversation { rendering, ..Conversation::default() };
-    Ok(Opening { id, cwd: cwd.to_owned(), standing, talk, title: None })
+    cx.kit.store.create_session(cx.session, new).await.map_err(store_failure)?;
+    // What changed while the row was on its way found no row to change.
+    let now = cx.standing.borrow().clone();
+    if now.mode != standing.mode {
+        cx.kit.store.set_mode(cx.session, now.mode).await.map_err(store_failure)?;
+    }
+    if let Some(model) = now.model.filter(|model| standing.model.as_ref() != Some(model)) {
+        cx.kit.store.set_model(cx.session, &model).await.map_err(store_failure)?;
+    }
+    Ok(())
 }
 
 /// Opens a stored session; calls that a crash left open are closed, on disk first.
 pub(crate) async fn load(kit: &Kit, id: &SessionId, cwd: &Path) -> Result<Opening, Failure> {
-    let StoredSession { row, talk } = stored(kit, id, &workspace(kit, cwd)).await?;
+    let StoredSession { row, mut talk } = read(kit, id).await?;
+    close_crashed(kit, id, &workspace(kit, cwd), &mut talk).await?;
     let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name.clone());
     let standing = Standing { mode: row.mode, model };
     Ok(Opening { id: id.clone(), cwd: cwd.to_owned(), standing, talk, title: row.title })
 }
 
-/// Reads a session and makes its conversation whole.
-pub(crate) async fn stored(
-    kit: &Kit,
-    id: &SessionId,
-    workspace: &Workspace,
-) -> Result<StoredSession, Failure> {
+/// Reads a session that lives in this process, whose open calls are at work.
+pub(crate) async fn look(kit: &Kit, id: &SessionId, cwd: &Path) -> Result<Opening, Failure> {
+    let StoredSession { row, talk } = match read(kit, id).await {
+        // Nobody has spoken in it yet.
+        Err(failure) if failure.kind == FailureKind::SessionNotFound => {
+            return Ok(Opening { id: id.clone(), ..new(kit, cwd) });
+        }
+        read => read?,
+    };
+    let standing = Standing { mode: row.mode, model: Some(row.model) };
+    Ok(Opening { id: id.clone(), cwd: cwd.to_owned(), standing, talk, title: row.title })
+}
+
+/// Reads a session as it is on disk.
+async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     let stored = kit.store.load(id).await.map_err(store_failure)?.ok_or_else(|| not_found(id))?;
-    let mut transcript = Transcript::new(stored.system_prompt.clone());
+    let mut transcript = Transcript::new(stored.system_prompt);
     for entry in stored.entries {
         let seq = transcript.next_seq();
         transcript.push(entry).map_err(|error| {
@@ -63,19 +87,34 @@ pub(crate) async fn stored(
             Failure::new(FailureKind::Store, why)
         })?;
     }
+    Ok(StoredSession { row: stored.session, talk: Conversation { transcript, ..Conversation::default() } })
+}
+
+/// Reads a conversation back after the turn that had it broke.
+pub(crate) async fn recover(
+    kit: &Kit,
+    id: &SessionId,
+    workspace: &Workspace,
+) -> Result<Conversation, Failure> {
+    let StoredSession { mut talk, .. } = read(kit, id).await?;
+    close_crashed(kit, id, workspace, &mut talk).await?;
+    Ok(talk)
+}
+
+async fn close_crashed(
+    kit: &Kit,
+    id: &SessionId,
+    workspace: &Workspace,
+    talk: &mut Conversation,
+) -> Result<(), Failure> {
+    let transcript = &mut talk.transcript;
     for call in transcript.open_calls().to_vec() {
         let facets = kit.tools.facets(&call, workspace);
         let entry = Entry::Result { call: call.id, facets, outcome: Outcome::failed(CRASHED) };
         kit.store.append(id, transcript.next_seq(), &entry, clock::now()).await.map_err(store_failure)?;
         transcript.push(entry).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
     }
-    // A session whose first prompt never came has no system prompt yet.
-    let is_new = transcript.entries().is_empty() && stored.system_prompt.is_empty();
-    let rendering = is_new.then(|| render_system_prompt(kit, workspace.cwd().to_owned()));
-    Ok(StoredSession {
-        row: stored.session,
-        talk: Conversation { transcript, rendering, ..Conversation::default() },
-    })
+    Ok(())
 }
 
 /// Tells a client all it saw of a session.

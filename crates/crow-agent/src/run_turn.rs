@@ -9,13 +9,12 @@ use crow_model::{Ask, Listener};
 use crow_store::StoreError;
 use crow_tools::Workspace;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
 use crate::clock;
 use crate::kit::Kit;
-use crate::session::Standing;
+use crate::session::{Rendering, Standing};
 
 /// What a turn works with; the transcript it works on goes beside it.
 pub(crate) struct TurnCx<'a> {
@@ -32,8 +31,8 @@ pub(crate) struct TurnCx<'a> {
 pub(crate) struct Conversation {
     pub(crate) transcript: Transcript,
     pub(crate) grants: Grants,
-    /// The system prompt on its way, until the first prompt takes it in.
-    pub(crate) rendering: Option<JoinHandle<Result<String, Failure>>>,
+    /// The system prompt on its way, until the first prompt stores the session with it.
+    pub(crate) unstored: Option<Rendering>,
 }
 
 /// Runs a turn whose prompt is on disk already.

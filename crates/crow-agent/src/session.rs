@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_acp::{Answer, Client};
-use crow_core::{Entry, Failure, FailureKind, Mode, Options, Part, Prompt, SessionId, TurnEnd, Update};
+use crow_core::{
+    Entry, Failure, FailureKind, Mode, Options, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
+};
+use crow_store::StoreError;
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -218,7 +221,7 @@ impl Session {
         // A turn that broke took its conversation along; what is on disk is the truth.
         let talk = match talk {
             Some(talk) => Ok(talk),
-            None => open::stored(&self.kit, &self.id, &self.workspace).await.map(|stored| stored.talk),
+            None => open::recover(&self.kit, &self.id, &self.workspace).await,
         };
         answer.give(end);
         match talk {
@@ -280,13 +283,13 @@ impl Session {
                 let mode = Mode::parse(value).ok_or_else(|| {
                     invalid(format!("There is no mode {value}. Modes: {}.", commands::modes()))
                 })?;
-                self.kit.store.set_mode(&self.id, mode).await.map_err(store_failure)?;
+                known(self.kit.store.set_mode(&self.id, mode).await)?;
                 self.standing.send_modify(|standing| standing.mode = mode);
                 self.client.tell(&self.id, Update::Mode(mode));
             }
             "model" => {
                 let model = self.kit.model(Some(value))?.name.clone();
-                self.kit.store.set_model(&self.id, &model).await.map_err(store_failure)?;
+                known(self.kit.store.set_model(&self.id, &model).await)?;
                 self.standing.send_modify(|standing| standing.model = Some(model));
             }
             _ => return Err(invalid(format!("There is no option {option}. Options: mode, model."))),
@@ -298,6 +301,14 @@ impl Session {
 
     fn options(&self) -> Options {
         open::options(&self.kit, &self.standing.borrow())
+    }
+}
+
+/// A session that nobody spoke in has no row; its first prompt stores what it stands at.
+fn known(changed: Result<(), StoreError>) -> Result<(), Failure> {
+    match changed {
+        Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
+        Err(error) => Err(store_failure(error)),
     }
 }
 
@@ -330,7 +341,9 @@ impl TurnJob {
             standing: &self.standing,
             cut: &self.cut,
         };
-        self.settle_system_prompt(talk).await?;
+        if let Some(rendering) = talk.unstored.take() {
+            self.store_new(&cx, talk, rendering).await?;
+        }
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
         let end = run_turn(&cx, talk).await?;
@@ -343,30 +356,37 @@ impl TurnJob {
         Ok(end)
     }
 
-    /// Takes in the system prompt that was rendered while the session opened.
-    async fn settle_system_prompt(&self, talk: &mut Conversation) -> Result<(), Failure> {
-        let Some(rendering) = talk.rendering.take() else { return Ok(()) };
-        let rendered = match rendering.await {
-            Ok(rendered) => rendered,
+    /// Stores a session that is new, once its system prompt is rendered.
+    async fn store_new(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        rendering: Rendering,
+    ) -> Result<(), Failure> {
+        let stored = match rendering.await {
+            Ok(Ok(system)) => open::store_new(cx, &system).await.map(|()| system),
+            Ok(Err(failure)) => Err(failure),
             Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
         };
-        match rendered {
+        match stored {
             Ok(system) => {
-                self.kit.store.set_system_prompt(&self.id, &system).await.map_err(store_failure)?;
-                talk.transcript = crow_core::Transcript::new(system);
+                talk.transcript = Transcript::new(system);
                 Ok(())
             }
             Err(failure) => {
-                // The next prompt tries again: the person may have mended the template by then.
-                talk.rendering = Some(render_system_prompt(&self.kit, self.workspace.cwd().to_owned()));
+                // The next prompt tries again: what was in the way may be mended by then.
+                talk.unstored = Some(render_system_prompt(&self.kit, self.workspace.cwd().to_owned()));
                 Err(failure)
             }
         }
     }
 }
 
+/// A system prompt on its way.
+pub(crate) type Rendering = JoinHandle<Result<String, Failure>>;
+
 /// Renders a session's system prompt off the loop.
-pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf) -> JoinHandle<Result<String, Failure>> {
+pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf) -> Rendering {
     let prompts_dir = kit.settings.prompts_dir.clone();
     tokio::task::spawn_blocking(move || prompt::render(&cwd, &prompts_dir, &clock::today()))
 }

@@ -38,29 +38,31 @@ impl Source {
             Ok(Err(error)) => return Err(config_failure(&error)),
             Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
         };
-        kit(settings).await
+        kit(settings)
     }
 }
 
 /// Puts together what sessions share.
-pub(crate) async fn kit(settings: Settings) -> Result<Kit, Failure> {
-    let store = Store::open(&settings.db_path).await;
+pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
+    let store = Store::at(&settings.db_path);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(
         "No model is configured. Run `crow-cli init`, or name a provider and a model in {}.",
         config.display()
     );
+    // By its real path, as what tools touch is judged.
+    let spill_dir = std::fs::canonicalize(&settings.dir).unwrap_or(settings.dir).join("spill");
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
         limits: Limits { requests_max: settings.requests_max },
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
-        spill_dir: settings.dir.join("spill"),
+        spill_dir: spill_dir.clone(),
         setup_hint,
     };
-    Ok(Kit::new(kit, store, Tools::builtin()))
+    Ok(Kit::new(kit, store, Tools::builtin(spill_dir)))
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {

@@ -49,7 +49,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
             load(&dir, &env)?;
             run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
         }
-        Command::Demo => demo::run(run::screen(), demo::pace(), &mut out)?,
+        Command::Demo => demo::run(run::screen(run::Onward::Gone), demo::pace(), &mut out)?,
         Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;
@@ -61,7 +61,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
                 let http = Http::new().map_err(|failure| failure.sentence)?;
                 list_models(&http, &provider).await.map_err(|failure| failure.sentence)
             };
-            agent::runtime()?.block_on(init::run(&args, &dir, &env, &list, &mut io::stderr().lock()))?;
+            agent::runtime()?.block_on(init::run(&args, &dir, &env, &list, &mut io::stderr()))?;
         }
         Command::Completions { shell } => completions(shell, &mut out)?,
     }

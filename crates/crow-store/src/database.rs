@@ -8,13 +8,11 @@ use rusqlite::{
 };
 
 use crate::{
-    Cursor, Hit, ListQuery, NewSession, SessionRow, StoreError, Stored, Timestamp, name, open,
+    Cursor, Hit, ListQuery, NewSession, SessionRow, StoreError, Stored, Timestamp, open,
     row::{self, Row},
     search,
 };
 
-/// Two names in a row that are taken would be a miracle; more mean that something else is wrong.
-const NAMES_TRIED_MAX: usize = 8;
 /// A client shows pages; nobody reads a longer one.
 const PAGE_MAX: u32 = 500;
 
@@ -27,7 +25,6 @@ pub(crate) enum Change {
     Title(String),
     Mode(Mode),
     Model(String),
-    SystemPrompt(String),
 }
 
 /// An open database.
@@ -53,7 +50,7 @@ impl Database {
         self.connection.close().map_err(|(_, error)| StoreError::from_sqlite(&path, error))
     }
 
-    pub(crate) fn create_session(&mut self, new: &NewSession) -> Result<SessionId, StoreError> {
+    pub(crate) fn create_session(&mut self, id: &SessionId, new: &NewSession) -> Result<(), StoreError> {
         self.write(|write| {
             let prompt = prompt_id(write, &new.system_prompt)?;
             let mut insert = write.prepare_cached(
@@ -62,27 +59,24 @@ impl Database {
                  VALUES (:id, :parent, :agent_type, :cwd, :model, :mode, :prompt, :now, :now)
                  ON CONFLICT (id) DO NOTHING",
             )?;
-            for name in (0..NAMES_TRIED_MAX).filter_map(|_| name::invent()) {
-                let done = insert.execute(named_params! {
-                    ":id": name,
-                    ":parent": new.parent.as_ref().map(SessionId::as_str),
-                    ":agent_type": new.agent_type,
-                    ":cwd": new.cwd,
-                    ":model": new.model,
-                    ":mode": new.mode.as_str(),
-                    ":prompt": prompt,
-                    ":now": new.now.0,
-                });
-                match (done, &new.parent) {
-                    (Ok(0), _) => {}
-                    (Ok(_), _) => return Ok(SessionId::new(name)),
-                    (Err(error), Some(parent)) if is_constraint(&error) => {
-                        return Err(StoreError::NoSession(parent.clone()).into());
-                    }
-                    (Err(error), _) => return Err(error.into()),
+            let done = insert.execute(named_params! {
+                ":id": id.as_str(),
+                ":parent": new.parent.as_ref().map(SessionId::as_str),
+                ":agent_type": new.agent_type,
+                ":cwd": new.cwd,
+                ":model": new.model,
+                ":mode": new.mode.as_str(),
+                ":prompt": prompt,
+                ":now": new.now.0,
+            });
+            match (done, &new.parent) {
+                (Ok(0), _) => Err(StoreError::NameTaken(id.clone()).into()),
+                (Ok(_), _) => Ok(()),
+                (Err(error), Some(parent)) if is_constraint(&error) => {
+                    Err(StoreError::NoSession(parent.clone()).into())
                 }
+                (Err(error), _) => Err(error.into()),
             }
-            Err(StoreError::NoFreeName.into())
         })
     }
 
@@ -185,9 +179,6 @@ impl Database {
                 Change::Title(title) => ("UPDATE sessions SET title = ?2 WHERE id = ?1", title),
                 Change::Mode(mode) => ("UPDATE sessions SET mode = ?2 WHERE id = ?1", &mode.as_str()),
                 Change::Model(model) => ("UPDATE sessions SET model = ?2 WHERE id = ?1", model),
-                Change::SystemPrompt(text) => {
-                    ("UPDATE sessions SET prompt_id = ?2 WHERE id = ?1", &prompt_id(write, text)?)
-                }
             };
             match write.prepare_cached(sql)?.execute(params![session.as_str(), value])? {
                 0 => Err(StoreError::NoSession(session.clone()).into()),

@@ -65,6 +65,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The disk, or a limit of the system, refused a read or a write; what was stored before stands.
+    #[error("the database {path} could not be read or written ({why}); check the disk and its free space")]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
     /// The file could not be opened or made.
     #[error("the database {path} cannot be opened ({why}); check the path and its permissions")]
     CannotOpen {
@@ -94,9 +102,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
-    /// Every name tried for a new session was taken.
-    #[error("no free name was found for a new session; try again")]
-    NoFreeName,
+    /// A new session got a name that another has.
+    #[error("there is a session {0} already; open a new one")]
+    NameTaken(SessionId),
     /// The store was closed.
     #[error("the database is closed")]
     Closed,
@@ -120,6 +128,7 @@ impl StoreError {
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, why: source.to_string() },
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::CannotOpen { path, why: source.to_string() }
             }

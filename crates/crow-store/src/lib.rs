@@ -18,5 +18,6 @@ mod session;
 mod tests;
 
 pub use error::StoreError;
+pub use name::invent_name;
 pub use session::{Cursor, Hit, ListQuery, NewSession, SessionRow, Stored, Timestamp};
 pub use store::Store;

@@ -1,10 +1,12 @@
 //! Names of sessions, which people can say: `brave-otter-of-quiet-rivers`.
 
-/// Makes up a name, one of about a million million.
-pub(crate) fn invent() -> Option<String> {
-    let who = petname::petname(2, "-")?;
-    let of_what = petname::petname(2, "-")?;
-    Some(format!("{who}-of-{}", plural(&of_what)))
+use crow_core::SessionId;
+
+/// Makes up a name for a session, one of about a million million. Should two ever meet, the second is refused
+/// when it is stored.
+pub fn invent_name() -> SessionId {
+    let pair = || petname::petname(2, "-").unwrap_or_default();
+    SessionId::new(format!("{}-of-{}", pair(), plural(&pair())))
 }
 
 fn plural(noun: &str) -> String {

@@ -3,7 +3,10 @@
 //! Each method is one message to that thread, one transaction there, and one answer back. What a method
 //! answered is safe from the death of the process; [`Store::sync`] makes it safe from a loss of power.
 
-use std::{path::Path, thread};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+};
 
 use crow_core::{Entry, Mode, SessionId};
 use tokio::sync::{mpsc, oneshot};
@@ -11,64 +14,57 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Hit, ListQuery, NewSession, SessionRow, StoreError, Stored, Timestamp,
     database::{Change, Database},
-    row::{self, Row},
+    row,
 };
 
 /// A session waits for each answer before it asks again, so this is more sessions at once than a person has.
 const REQUESTS_MAX: usize = 64;
 
-/// An open database. Clones share it; it closes when the last one goes.
+/// A database. Clones share it; it closes when the last one goes.
 #[derive(Debug, Clone)]
 pub struct Store {
     requests: mpsc::Sender<Request>,
 }
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+type Work = Box<dyn FnOnce(Result<&mut Database, StoreError>) + Send>;
 
 enum Request {
-    Create(NewSession, Answer<SessionId>),
-    Append { session: SessionId, seq: u64, row: Row, now: Timestamp, answer: Answer<()> },
-    Load(SessionId, Answer<Option<Stored>>),
-    List(ListQuery, Answer<Vec<SessionRow>>),
-    Change(SessionId, Change, Answer<()>),
-    Delete(SessionId, Answer<bool>),
-    Search { text: String, limit: u32, answer: Answer<Vec<Hit>> },
-    Sync(Answer<()>),
+    Work(Work),
     Close(Answer<()>),
 }
 
 impl Store {
-    /// Opens the database at a path; makes it, and its folder, when there is none.
-    pub async fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::start(path, Database::open).await
+    /// Names the database at a path. Its thread opens it at once, or makes it, and its folder, when there is none;
+    /// what stands in the way is the answer to whatever is asked, and each time it is tried again.
+    pub fn at(path: &Path) -> Result<Self, StoreError> {
+        Self::start(path, Database::open)
     }
 
-    pub(crate) async fn start<F>(path: &Path, open: F) -> Result<Self, StoreError>
+    /// Opens the database at a path, as [`Store::at`] does, and waits until it is open.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::at(path)?;
+        store.ask(|_| Ok(())).await?;
+        Ok(store)
+    }
+
+    pub(crate) fn start<F>(path: &Path, open: F) -> Result<Self, StoreError>
     where
-        F: FnOnce(&Path) -> Result<Database, StoreError> + Send + 'static,
+        F: Fn(&Path) -> Result<Database, StoreError> + Send + 'static,
     {
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
-        let (answer, opened) = oneshot::channel();
         let file = path.to_path_buf();
-        let owner = move || match open(&file) {
-            Ok(database) => {
-                if answer.send(Ok(())).is_ok() {
-                    Owner { database, inbox }.run();
-                }
-            }
-            Err(error) => give(answer, Err(error)),
-        };
         thread::Builder::new()
             .name("crow-store".into())
-            .spawn(owner)
+            .spawn(move || Owner { database: open(&file).ok(), open, file, inbox }.run())
             .map_err(|error| StoreError::from_io(path, &error))?;
-        opened.await.map_err(|_| StoreError::Closed)??;
         Ok(Self { requests })
     }
 
-    /// Begins a session and makes up its name.
-    pub async fn create_session(&self, new: NewSession) -> Result<SessionId, StoreError> {
-        self.ask(|answer| Request::Create(new, answer)).await
+    /// Begins a session under a name that nobody has; see [`invent_name`](crate::invent_name).
+    pub async fn create_session(&self, id: &SessionId, new: NewSession) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.ask(move |database| database.create_session(&id, &new)).await
     }
 
     /// Stores an entry at place `seq` of a session, which nobody else may have taken.
@@ -81,17 +77,18 @@ impl Store {
     ) -> Result<(), StoreError> {
         let row = row::write(entry).map_err(|error| bad_row(session, seq, &error))?;
         let session = session.clone();
-        self.ask(|answer| Request::Append { session, seq, row, now, answer }).await
+        self.ask(move |database| database.append(&session, seq, &row, now)).await
     }
 
     /// Reads a session with everything said in it; `None` when there is no such session.
     pub async fn load(&self, session: &SessionId) -> Result<Option<Stored>, StoreError> {
-        self.ask(|answer| Request::Load(session.clone(), answer)).await
+        let session = session.clone();
+        self.ask(move |database| database.load(&session)).await
     }
 
     /// Lists the sessions that have messages, the one with the newest first.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<SessionRow>, StoreError> {
-        self.ask(|answer| Request::List(query, answer)).await
+        self.ask(move |database| database.list(&query)).await
     }
 
     /// Remembers what a session is about.
@@ -109,39 +106,42 @@ impl Store {
         self.change(session, Change::Model(model.to_owned())).await
     }
 
-    /// Remembers what a session's model is told first; it is rendered after the session opened.
-    pub async fn set_system_prompt(&self, session: &SessionId, text: &str) -> Result<(), StoreError> {
-        self.change(session, Change::SystemPrompt(text.to_owned())).await
-    }
-
     /// Erases a session and the sessions it started; tells whether there was one.
     pub async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::Delete(session.clone(), answer)).await
+        let session = session.clone();
+        self.ask(move |database| database.delete(&session)).await
     }
 
     /// Finds messages of people and models that have all these words, the best first.
     pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Hit>, StoreError> {
         let text = text.to_owned();
-        self.ask(|answer| Request::Search { text, limit, answer }).await
+        self.ask(move |database| database.search(&text, limit)).await
     }
 
     /// Makes everything stored so far survive a loss of power; meant for the end of a turn.
     pub async fn sync(&self) -> Result<(), StoreError> {
-        self.ask(Request::Sync).await
+        self.ask(Database::sync).await
     }
 
     /// Closes the database, for every clone, after everything asked before.
     pub async fn close(self) -> Result<(), StoreError> {
-        self.ask(Request::Close).await
+        let (answer, reply) = oneshot::channel();
+        self.requests.send(Request::Close(answer)).await.map_err(|_| StoreError::Closed)?;
+        reply.await.map_err(|_| StoreError::Closed)?
     }
 
     async fn change(&self, session: &SessionId, change: Change) -> Result<(), StoreError> {
-        self.ask(|answer| Request::Change(session.clone(), change, answer)).await
+        let session = session.clone();
+        self.ask(move |database| database.change(&session, &change)).await
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> Request) -> Result<T, StoreError> {
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Database) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (answer, reply) = oneshot::channel();
-        self.requests.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
+        let work: Work = Box::new(move |database| give(answer, database.and_then(work)));
+        self.requests.send(Request::Work(work)).await.map_err(|_| StoreError::Closed)?;
         reply.await.map_err(|_| StoreError::Closed)?
     }
 }
@@ -150,29 +150,29 @@ fn bad_row(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreErr
     StoreError::BadRow { session: session.clone(), seq, why: error.to_string() }
 }
 
-struct Owner {
-    database: Database,
+struct Owner<F> {
+    open: F,
+    file: PathBuf,
+    database: Option<Database>,
     inbox: mpsc::Receiver<Request>,
 }
 
-impl Owner {
+impl<F: Fn(&Path) -> Result<Database, StoreError>> Owner<F> {
     fn run(mut self) {
         while let Some(request) = self.inbox.blocking_recv() {
-            let database = &mut self.database;
             match request {
-                Request::Create(new, answer) => give(answer, database.create_session(&new)),
-                Request::Append { session, seq, row, now, answer } => {
-                    give(answer, database.append(&session, seq, &row, now));
-                }
-                Request::Load(session, answer) => give(answer, database.load(&session)),
-                Request::List(query, answer) => give(answer, database.list(&query)),
-                Request::Change(session, change, answer) => give(answer, database.change(&session, &change)),
-                Request::Delete(session, answer) => give(answer, database.delete(&session)),
-                Request::Search { text, limit, answer } => give(answer, database.search(&text, limit)),
-                Request::Sync(answer) => give(answer, database.sync()),
-                Request::Close(answer) => return give(answer, self.database.close()),
+                Request::Work(work) => work(self.database()),
+                Request::Close(answer) => return give(answer, self.database.map_or(Ok(()), Database::close)),
             }
         }
+    }
+
+    fn database(&mut self) -> Result<&mut Database, StoreError> {
+        let open = match self.database.take() {
+            Some(open) => open,
+            None => (self.open)(&self.file)?,
+        };
+        Ok(self.database.insert(open))
     }
 }
 

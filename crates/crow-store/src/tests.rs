@@ -58,7 +58,12 @@ async fn say(store: &Store, session: &SessionId, seq: u64, text: &str) -> Result
 }
 
 async fn begin(store: &Store, cwd: &str, now: i64) -> SessionId {
-    store.create_session(session_in(cwd, now)).await.unwrap()
+    named(store, session_in(cwd, now)).await.unwrap()
+}
+
+async fn named(store: &Store, new: NewSession) -> Result<SessionId, StoreError> {
+    let id = crate::invent_name();
+    store.create_session(&id, new).await.map(|()| id)
 }
 
 proptest! {
@@ -88,7 +93,7 @@ async fn a_session_keeps_what_was_set() {
     let parent = begin(&store, "/p", 1).await;
     let new =
         NewSession { parent: Some(parent.clone()), agent_type: Some("scout".into()), ..session_in("/q", 5) };
-    let id = store.create_session(new).await.unwrap();
+    let id = named(&store, new).await.unwrap();
     store.set_title(&id, "Fix the nest").await.unwrap();
     store.set_mode(&id, Mode::AcceptEdits).await.unwrap();
     store.set_model(&id, "other").await.unwrap();
@@ -122,8 +127,11 @@ async fn what_is_not_there_is_said_so() {
     assert!(!store.delete(&nobody).await.unwrap());
     assert!(matches!(say(&store, &nobody, 0, "x").await, Err(StoreError::NoSession(id)) if id == nobody));
     assert!(matches!(store.set_title(&nobody, "x").await, Err(StoreError::NoSession(_))));
+    let taken = begin(&store, "/p", 1).await;
+    let again = store.create_session(&taken, session_in("/p", 1)).await;
+    assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == taken));
     let orphan = NewSession { parent: Some(nobody), ..session_in("/p", 1) };
-    assert!(matches!(store.create_session(orphan).await, Err(StoreError::NoSession(_))));
+    assert!(matches!(named(&store, orphan).await, Err(StoreError::NoSession(_))));
 }
 
 #[tokio::test]
@@ -195,9 +203,9 @@ async fn what_is_deleted_is_gone_from_the_disk() {
     let store = place.open().await;
     let kept = begin(&store, "/p", 1).await;
     let secret = NewSession { system_prompt: "hush zanzibar".into(), ..session_in("/p", 1) };
-    let session = store.create_session(secret).await.unwrap();
+    let session = named(&store, secret).await.unwrap();
     let child = NewSession { parent: Some(session.clone()), ..session_in("/p", 1) };
-    let child = store.create_session(child).await.unwrap();
+    let child = named(&store, child).await.unwrap();
     say(&store, &session, 0, "the word is zanzibar").await.unwrap();
     say(&store, &child, 0, "zanzibar again").await.unwrap();
     say(&store, &kept, 0, "nothing of it").await.unwrap();

@@ -89,7 +89,7 @@ async fn show(
     let plan = Plan { args, cwd: project.to_owned(), first: Some(TASK.into()), speaker };
     run::drive(plan, move || {
         let settings = settings.clone();
-        async move { agent::kit((*settings).clone()).await }
+        std::future::ready(agent::kit((*settings).clone()))
     })
     .await?;
     prove(project, say).await

@@ -15,6 +15,9 @@ const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Lines of a request's head, for the same reason.
 const HEAD_LINES_MAX: usize = 100;
 
+/// From one word to the next, at the pace of reading.
+const WORD_BEAT: Duration = Duration::from_millis(25);
+
 /// How fast the model writes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pace {
@@ -110,7 +113,7 @@ async fn answer(stream: TcpStream, pace: Pace) -> io::Result<()> {
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         .await?;
-    let mut beat = tokio::time::interval(Duration::from_millis(25));
+    let mut beat = tokio::time::interval(WORD_BEAT);
     for word in text.split_inclusive(' ') {
         if let Pace::Reading = pace {
             beat.tick().await;

@@ -138,8 +138,8 @@ fn confirmed(question: &str) -> Result<bool, Exit> {
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]
 fn stopped(error: io::Error) -> Exit {
-    match error.kind() {
-        io::ErrorKind::Interrupted => Exit::quiet(Code::Interrupted),
-        _ => Exit::new(Code::Failed, format!("could not ask: {error}")),
+    if error.kind() == io::ErrorKind::Interrupted {
+        return Exit::quiet(Code::Interrupted);
     }
+    Exit::new(Code::Failed, format!("could not ask: {error}"))
 }

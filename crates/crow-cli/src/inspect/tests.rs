@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
 use clap::Parser;
 use crow_core::{
@@ -55,7 +55,9 @@ async fn session(store: &Store, cwd: &str, now: i64) -> crow_core::SessionId {
         agent_type: None,
         now: Timestamp(now),
     };
-    store.create_session(new).await.unwrap()
+    let id = crow_store::invent_name();
+    store.create_session(&id, new).await.unwrap();
+    id
 }
 
 fn entries() -> [Entry; 3] {
@@ -94,15 +96,14 @@ fn sessions_are_listed_newest_first() {
         "crow-cli inspect",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
-            $B  1 h ago  0  sonnet  -  /work/b
             $A  yesterday  3  sonnet  List the files  /work/a
         "#]],
     );
     check(
         "crow-cli inspect -l 1 -j",
         expect![[r#"
-        {"sessions":[{"id":"$B","title":null,"cwd":"/work/b","model":"sonnet","mode":"ask","messages":0,"created":"1970-01-02T16:00:00Z","updated":"1970-01-02T16:00:00Z","parent":null}]}
-    "#]],
+            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null}]}
+        "#]],
     );
 }
 

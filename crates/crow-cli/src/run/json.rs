@@ -11,13 +11,14 @@ use super::Speaker;
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
     out: W,
-    /// The words of the turn, for its result.
+    session: String,
+    /// What the model said last in the turn, which is its answer.
     text: String,
 }
 
 impl<W: Write> JsonLines<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, text: String::new() }
+        Self { out, session: String::new(), text: String::new() }
     }
 
     fn line(&mut self, event: &Value) -> io::Result<()> {
@@ -28,7 +29,8 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write + Send> Speaker for JsonLines<W> {
     fn session(&mut self, session: &SessionId) -> io::Result<()> {
-        self.line(&json!({"type": "session", "session": session.as_str()}))
+        self.session = session.to_string();
+        self.line(&json!({"type": "session", "session": self.session}))
     }
 
     fn heard(&mut self, heard: Heard) -> io::Result<()> {
@@ -39,6 +41,10 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
             }
             Heard::Thought(text) | Heard::Notice(text) => json!({"type": "thought", "text": text}),
             Heard::Call { id, title, status, content, input, .. } => {
+                if title.is_some() {
+                    // What was said before a call led up to it.
+                    self.text.clear();
+                }
                 let mut event = json!({"type": "tool_call", "id": id});
                 let fields = [
                     ("title", title.map(Value::from)),
@@ -70,11 +76,35 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
 
     fn result(&mut self, reason: StopReason) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
-        self.line(&json!({"type": "result", "stop_reason": reason.as_str(), "text": text}))
+        let session = &self.session;
+        let event =
+            json!({"type": "result", "session": session, "stop_reason": reason.as_str(), "text": text});
+        self.line(&event)
     }
 
     fn error(&mut self, failure: &Failure) -> io::Result<()> {
+        self.text.clear();
         self.line(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}))
+    }
+
+    fn greet(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn beat(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn stopping(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
     fn goodbye(&mut self, _: &SessionId) -> io::Result<()> {
@@ -98,3 +128,6 @@ fn content_json(content: &Content) -> Value {
         Content::Diff { path, old, new } => json!({"type": "diff", "path": path, "old": old, "new": new}),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,18 @@ use std::io::{self, Write};
 use console::{Style, measure_text_width};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-/// Streams markdown to a terminal of a known width; without looks it passes text on as it is.
+use super::{plain::Paint, screen::Size};
+
+/// Columns from one tab stop to the next.
+const TAB_COLUMNS: usize = 8;
+
+/// Streams markdown to a terminal of a known size; without looks it passes text on as it is.
 pub(super) struct Markdown {
     looks: Looks,
+    /// The line that is being written.
     open: String,
-    fenced: bool,
+    /// What opened the code block the line is in.
+    fence: Option<String>,
 }
 
 /// How text is drawn.
@@ -17,70 +24,116 @@ pub(super) struct Markdown {
 pub(super) enum Looks {
     /// As it is.
     Plain,
-    /// Styled, on a terminal this many columns wide.
-    Styled { columns: usize },
+    /// Styled, on a terminal this large.
+    Styled(Size),
 }
 
 impl Markdown {
     pub(super) fn new(looks: Looks) -> Self {
-        Self { looks, open: String::new(), fenced: false }
+        Self { looks, open: String::new(), fence: None }
     }
 
-    /// Tells whether the cursor stands at the start of a line.
-    pub(super) fn is_at_start(&self) -> bool {
-        self.open.is_empty()
-    }
-
-    /// Writes more text.
+    /// Writes more text. The first of it goes to the start of a line.
     pub(super) fn push(&mut self, text: &str, out: &mut impl Write) -> io::Result<()> {
         for piece in text.split_inclusive('\n') {
-            match piece.strip_suffix('\n') {
-                Some(rest) => {
-                    write!(out, "{rest}")?;
-                    self.open.push_str(rest);
-                    self.end_line(out)?;
-                }
-                None => {
-                    write!(out, "{piece}")?;
-                    self.open.push_str(piece);
-                }
+            let line = piece.strip_suffix('\n');
+            let words = line.unwrap_or(piece);
+            write!(out, "{words}")?;
+            self.open.push_str(words);
+            if line.is_some() {
+                self.end_line(out)?;
             }
         }
         out.flush()
     }
 
-    /// Ends the open line, if there is one.
+    /// Ends the text and its last line.
     pub(super) fn end(&mut self, out: &mut impl Write) -> io::Result<()> {
         if !self.open.is_empty() {
             self.end_line(out)?;
         }
-        self.fenced = false;
+        self.fence = None;
         out.flush()
     }
 
     fn end_line(&mut self, out: &mut impl Write) -> io::Result<()> {
         let line = std::mem::take(&mut self.open);
-        let is_fence = line.trim_start().starts_with("```");
-        if let Looks::Styled { columns } = self.looks {
-            // A line that wrapped cannot be drawn again in place.
-            if measure_text_width(&line) < columns {
-                let styled = match is_fence || self.fenced {
-                    true => Style::new().dim().apply_to(&line).to_string(),
-                    false => styled(&line),
-                };
-                write!(out, "\r\x1b[2K{styled}")?;
+        let drawn = self.draw(&line);
+        if let Looks::Styled(size) = self.looks
+            && drawn != line
+            && let Some(n_rows) = rows(&line, size.columns)
+            // What scrolled away cannot be drawn again.
+            && n_rows < size.rows
+        {
+            if n_rows > 1 {
+                write!(out, "\x1b[{}A", n_rows - 1)?;
             }
+            write!(out, "\r\x1b[J{drawn}")?;
         }
-        self.fenced ^= is_fence;
         writeln!(out)
     }
+
+    fn draw(&mut self, line: &str) -> String {
+        let code = Style::new().cyan();
+        let run = fence_of(line);
+        match (&self.fence, run) {
+            (Some(open), Some(close)) if closes(open, close, line) => {
+                self.fence = None;
+                Paint::Styled.on(Style::new().dim(), line)
+            }
+            (Some(_), _) => Paint::Styled.on(code, line),
+            (None, Some(open)) => {
+                self.fence = Some(open.to_owned());
+                Paint::Styled.on(Style::new().dim(), line)
+            }
+            (None, None) => styled(line),
+        }
+    }
+}
+
+/// Finds the marks that open or close a code block.
+fn fence_of(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let rest = text.trim_start_matches(mark);
+    let run = &text[..text.len() - rest.len()];
+    // Backticks further on make it a line with code in it.
+    (run.len() >= 3 && !(mark == '`' && rest.contains('`'))).then_some(run)
+}
+
+fn closes(open: &str, close: &str, line: &str) -> bool {
+    close.starts_with(open) && line.trim() == close
+}
+
+/// Counts the rows a line takes; `None` when terminals do not agree about it.
+fn rows(line: &str, columns: usize) -> Option<usize> {
+    let (mut n_rows, mut column) = (1, 0);
+    let mut letter = [0; 4];
+    for c in line.chars() {
+        // A tab stays in its row; joined emoji are as wide as the terminal thinks.
+        if c == '\t' {
+            column = (column / TAB_COLUMNS * TAB_COLUMNS + TAB_COLUMNS).min(columns.saturating_sub(1));
+            continue;
+        }
+        if matches!(c, '\u{200d}' | '\u{fe0f}') {
+            return None;
+        }
+        let width = measure_text_width(c.encode_utf8(&mut letter));
+        if column + width > columns {
+            (n_rows, column) = (n_rows + 1, 0);
+        }
+        column += width;
+    }
+    Some(n_rows)
 }
 
 /// Draws one line outside code blocks.
 fn styled(line: &str) -> String {
     let text = line.trim_start();
     let mut drawn = line[..line.len() - text.len()].to_owned();
+    let n_indent = drawn.len();
     let (mut bold, mut italic) = (0_u32, 0_u32);
+    let mut link = None;
     for event in Parser::new(text) {
         match event {
             Event::Start(Tag::Heading { .. } | Tag::Strong) => bold += 1,
@@ -91,18 +144,22 @@ fn styled(line: &str) -> String {
                 drawn.push_str(&start.map_or_else(|| "• ".to_owned(), |number| format!("{number}. ")));
             }
             Event::Start(Tag::BlockQuote(_)) => drawn.push_str("│ "),
-            Event::End(TagEnd::Link) | Event::Start(_) | Event::End(_) => {}
-            Event::Code(code) => drawn.push_str(&Style::new().cyan().apply_to(code).to_string()),
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                link = Some((drawn.len(), dest_url))
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) => {
+                // A bare address leads where it says.
+                if let Some((start, target)) = link.take()
+                    && !drawn[start..].contains(&*target)
+                {
+                    drawn.push_str(&Paint::Styled.on(Style::new().dim(), &format!(" ({target})")));
+                }
+            }
+            Event::Start(_) | Event::End(_) => {}
+            Event::Code(code) => drawn.push_str(&Paint::Styled.on(Style::new().cyan(), &code)),
             Event::Rule => drawn.push_str("────"),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                let mut style = Style::new();
-                if bold > 0 {
-                    style = style.bold();
-                }
-                if italic > 0 {
-                    style = style.italic();
-                }
-                drawn.push_str(&style.apply_to(text).to_string());
+                drawn.push_str(&inline(&text, bold, italic));
             }
             Event::SoftBreak | Event::HardBreak => drawn.push(' '),
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
@@ -111,7 +168,19 @@ fn styled(line: &str) -> String {
             Event::TaskListMarker(done) => drawn.push_str(if done { "[x] " } else { "[ ] " }),
         }
     }
-    drawn
+    // Some lines say nothing in markdown, such as where a link leads; nothing may be lost.
+    if drawn.len() == n_indent { line.to_owned() } else { drawn }
+}
+
+fn inline(text: &str, bold: u32, italic: u32) -> String {
+    let mut style = Style::new();
+    if bold > 0 {
+        style = style.bold();
+    }
+    if italic > 0 {
+        style = style.italic();
+    }
+    Paint::Styled.on(style, text)
 }
 
 #[cfg(test)]

@@ -1,231 +1,227 @@
 //! A person's screen: words on stdout, everything else on stderr, one line per call that settles in place.
+//!
+//! Whatever can still change stands in [`Live`] at the bottom. It is taken off before anything is written for good
+//! and put back below; nothing else on the screen is ever touched again.
 
-use std::io::{self, Write};
+mod live;
 
-use console::{Style, Term, strip_ansi_codes, truncate_str};
+use std::io::{self, BufWriter, Write};
+
+use console::{Style, Term};
 use crow_acp::{Heard, StopReason};
-use crow_core::{Content, Failure, PlanStatus, SessionId, Status};
-use similar::{ChangeTag, TextDiff};
+use crow_core::{Failure, SessionId};
 
+use self::live::Live;
 use super::{
-    Speaker,
+    Onward, Speaker,
     markdown::{Looks, Markdown},
+    plain::{Paint, one_line, plain},
 };
 
-/// Lines of a diff that are shown; the file has the rest.
-const DIFF_LINES_MAX: usize = 40;
-
-/// Lines of a failed call that are shown; the model has the rest.
-const FAILURE_LINES_MAX: usize = 12;
-
 /// Draws what is heard.
-pub(super) struct Screen<O, E> {
+pub(super) struct Screen<O, E: Write> {
     out: O,
-    err: E,
+    err: BufWriter<E>,
+    /// The size of the terminal that stderr is, when it is one that takes more than letters.
+    terminal: Option<Size>,
+    onward: Onward,
     words: Markdown,
-    thoughts: Thoughts,
-    calls: Vec<CallLine>,
-    /// Lines at the bottom of the screen that are calls and can be drawn again.
-    n_redrawable: usize,
-    err_columns: Option<usize>,
+    said: Said,
+    open: Open,
+    last: Last,
+    held: Held,
+    live: Live,
+    n_drawn: usize,
 }
 
-/// Whether thoughts are being shown.
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+/// Whether stdout has words already, from which the next ones are set apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thoughts {
-    Silent,
-    Open,
+enum Said {
+    Nothing,
+    Words,
 }
 
-#[derive(Debug)]
-struct CallLine {
-    id: String,
-    title: String,
-    status: Status,
-    content: Vec<Content>,
+/// What the line is part of in which the cursor stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Nothing,
+    Words,
+    Thought,
 }
+
+/// What was written last for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Words,
+    Thought,
+    Lines,
+}
+
+/// Whitespace that waits for what comes after it: a message ends where its words end.
+#[derive(Debug, Default)]
+struct Held(String);
 
 impl Screen<io::Stdout, io::Stderr> {
-    pub(super) fn new(out: io::Stdout, err: io::Stderr) -> Self {
-        let columns = |term: Term| term.is_term().then(|| usize::from(term.size().1));
-        let looks = match columns(Term::stdout()).filter(|_| console::colors_enabled()) {
-            Some(columns) => Looks::Styled { columns },
+    pub(super) fn new(onward: Onward) -> Self {
+        let size = |term: Term| {
+            let (rows, columns) = term.size();
+            term.is_term().then(|| Size { columns: columns.into(), rows: rows.into() })
+        };
+        let looks = match size(Term::stdout()).filter(|_| console::colors_enabled()) {
+            Some(size) => Looks::Styled(size),
             None => Looks::Plain,
         };
-        Self::on(out, err, looks, columns(Term::stderr()).filter(|_| console::colors_enabled_stderr()))
+        let terminal = size(Term::stderr()).filter(|_| console::colors_enabled_stderr());
+        Self::on(io::stdout(), io::stderr(), (looks, terminal), onward)
     }
 }
 
 impl<O: Write, E: Write> Screen<O, E> {
-    pub(super) fn on(out: O, err: E, looks: Looks, err_columns: Option<usize>) -> Self {
-        let words = Markdown::new(looks);
-        Self { out, err, words, thoughts: Thoughts::Silent, calls: Vec::new(), n_redrawable: 0, err_columns }
-    }
-
-    /// Looks that only a terminal gets.
-    fn style(&self, style: Style) -> Style {
-        style.for_stderr().force_styling(self.err_columns.is_some())
-    }
-
-    /// Brings the cursor to the start of a line before something of another kind is written.
-    fn settle(&mut self) -> io::Result<()> {
-        if !self.words.is_at_start() {
-            self.words.end(&mut self.out)?;
+    pub(super) fn on(out: O, err: E, terminals: (Looks, Option<Size>), onward: Onward) -> Self {
+        let (looks, terminal) = terminals;
+        Self {
+            out,
+            err: BufWriter::new(err),
+            terminal,
+            onward,
+            words: Markdown::new(looks),
+            said: Said::Nothing,
+            open: Open::Nothing,
+            last: Last::Nothing,
+            held: Held::default(),
+            live: Live::default(),
+            n_drawn: 0,
         }
-        if self.thoughts == Thoughts::Open {
-            self.thoughts = Thoughts::Silent;
-            writeln!(self.err)?;
+    }
+
+    fn paint(&self) -> Paint {
+        if self.terminal.is_some() { Paint::Styled } else { Paint::Plain }
+    }
+
+    /// Takes what can change off the screen.
+    fn lift(&mut self) -> io::Result<()> {
+        if self.n_drawn > 0 {
+            write!(self.err, "\x1b[{}A\r\x1b[J", self.n_drawn)?;
+            self.n_drawn = 0;
         }
         Ok(())
+    }
+
+    /// Puts what can change at the bottom of the screen.
+    fn lower(&mut self) -> io::Result<()> {
+        if let Some(size) = self.terminal
+            && self.open == Open::Nothing
+        {
+            let lines = self.live.lines(size);
+            self.n_drawn = lines.len();
+            for line in lines {
+                writeln!(self.err, "{line}")?;
+            }
+        }
+        self.err.flush()
+    }
+
+    /// Ends the line in which the cursor stands.
+    fn close(&mut self) -> io::Result<()> {
+        self.lift()?;
+        self.err.flush()?;
+        match self.open {
+            Open::Words => self.words.end(&mut self.out)?,
+            Open::Thought => writeln!(self.err)?,
+            Open::Nothing => {}
+        }
+        self.open = Open::Nothing;
+        Ok(())
+    }
+
+    /// Makes room for something of a kind, apart from what is of another.
+    fn start(&mut self, next: Last) -> io::Result<()> {
+        self.close()?;
+        match (self.last, next, self.said) {
+            (last, next, _) if last == next => {}
+            (Last::Nothing, _, _) if self.terminal.is_some() => {}
+            (_, Last::Words, Said::Words) => writeln!(self.out)?,
+            (Last::Nothing, _, _) => {}
+            (Last::Words | Last::Thought | Last::Lines, _, _) => self.gap()?,
+        }
+        self.last = next;
+        self.err.flush()
+    }
+
+    fn gap(&mut self) -> io::Result<()> {
+        if self.terminal.is_some() { writeln!(self.err) } else { Ok(()) }
     }
 
     fn on_text(&mut self, text: &str) -> io::Result<()> {
-        if self.thoughts == Thoughts::Open || self.n_redrawable > 0 {
-            self.settle()?;
+        let Some(text) = self.held.next(text, self.open, Open::Words) else { return Ok(()) };
+        self.live.stop_waiting();
+        if self.open != Open::Words {
+            self.start(Last::Words)?;
         }
-        self.n_redrawable = 0;
-        self.words.push(text, &mut self.out)
+        self.open = Open::Words;
+        self.said = Said::Words;
+        self.words.push(&text, &mut self.out)
     }
 
     fn on_thought(&mut self, text: &str) -> io::Result<()> {
-        if self.thoughts == Thoughts::Silent {
-            self.settle()?;
+        let Some(text) = self.held.next(text, self.open, Open::Thought) else { return Ok(()) };
+        self.live.stop_waiting();
+        if self.open != Open::Thought {
+            self.start(Last::Thought)?;
         }
-        self.n_redrawable = 0;
-        self.thoughts = if text.ends_with('\n') { Thoughts::Silent } else { Thoughts::Open };
-        let style = self.style(Style::new().dim());
-        write!(self.err, "{}", style.apply_to(text))?;
+        self.open = Open::Thought;
+        write!(self.err, "{}", self.paint().on(Style::new().dim(), &text))?;
         self.err.flush()
     }
 
-    fn on_call(&mut self, changed: CallLine, known: Known) -> io::Result<()> {
-        self.settle()?;
-        let place = self.calls.iter().position(|call| call.id == changed.id);
-        let ended = matches!(changed.status, Status::Done | Status::Failed);
-        match (place, known) {
-            (Some(place), _) => {
-                let was = self.calls[place].status;
-                self.calls[place] = changed;
-                if was == self.calls[place].status {
-                    return Ok(());
-                }
-            }
-            (None, Known::New) => {
-                self.calls.push(changed);
-                self.n_redrawable += usize::from(self.err_columns.is_some());
-                if self.err_columns.is_some() {
-                    let line = self.call_line(&self.calls[self.calls.len() - 1]);
-                    writeln!(self.err, "{line}")?;
-                    return self.err.flush();
-                }
-                return Ok(());
-            }
-            (None, Known::Changed) => return Ok(()),
-        }
-        self.redraw(ended)
-    }
-
-    /// Draws the calls at the bottom again; those that scrolled away get a new line once they end.
-    fn redraw(&mut self, ended: bool) -> io::Result<()> {
-        let n = self.n_redrawable.min(self.calls.len());
-        if n > 0 {
-            write!(self.err, "\x1b[{n}A")?;
-            for index in self.calls.len() - n..self.calls.len() {
-                let line = self.call_line(&self.calls[index]);
-                writeln!(self.err, "\r\x1b[2K{line}")?;
-            }
-        }
-        if ended {
-            self.close_ended(n)?;
-        }
-        self.err.flush()
-    }
-
-    fn close_ended(&mut self, n_drawn: usize) -> io::Result<()> {
-        let all_ended = self.calls.iter().all(|call| matches!(call.status, Status::Done | Status::Failed));
-        if self.err_columns.is_some() && n_drawn > 0 && !all_ended {
-            return Ok(());
-        }
-        let first_drawn = self.calls.len() - n_drawn;
-        let (ended, open): (Vec<_>, Vec<_>) = std::mem::take(&mut self.calls)
-            .into_iter()
-            .enumerate()
-            .partition(|(_, call)| matches!(call.status, Status::Done | Status::Failed));
-        for (index, call) in &ended {
-            if *index < first_drawn || n_drawn == 0 {
-                let line = self.call_line(call);
-                writeln!(self.err, "{line}")?;
-            }
-            self.details(call)?;
-        }
-        self.calls = open.into_iter().map(|(_, call)| call).collect();
-        self.n_redrawable = 0;
-        Ok(())
-    }
-
-    fn call_line(&self, call: &CallLine) -> String {
-        let (mark, style) = match call.status {
-            Status::Pending => ("○", Style::new().dim()),
-            Status::Running => ("●", Style::new().yellow()),
-            Status::Done => ("✓", Style::new().green()),
-            Status::Failed => ("✗", Style::new().red()),
-        };
-        let title = plain(&call.title).replace('\n', " ");
-        let line = format!("{} {title}", self.style(style).apply_to(mark));
-        match self.err_columns {
-            Some(columns) => truncate_str(&line, columns.saturating_sub(1), "…").into_owned(),
-            None => line,
-        }
-    }
-
-    fn details(&mut self, call: &CallLine) -> io::Result<()> {
-        for content in &call.content {
-            match content {
-                Content::Diff { old, new, .. } => self.diff(old.as_deref().unwrap_or_default(), new)?,
-                Content::Text(text) if call.status == Status::Failed => {
-                    let text = plain(text);
-                    let lines: Vec<&str> = text.lines().collect();
-                    for line in &lines[lines.len().saturating_sub(FAILURE_LINES_MAX)..] {
-                        writeln!(self.err, "  {}", self.style(Style::new().dim()).apply_to(line))?;
-                    }
-                }
-                Content::Text(_) | Content::Image { .. } => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn diff(&mut self, old: &str, new: &str) -> io::Result<()> {
-        let diff = TextDiff::from_lines(old, new);
-        let mut lines = Vec::new();
-        for group in diff.grouped_ops(2) {
-            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let (sign, style) = match change.tag() {
-                    ChangeTag::Delete => ("-", Style::new().red()),
-                    ChangeTag::Insert => ("+", Style::new().green()),
-                    ChangeTag::Equal => (" ", Style::new().dim()),
-                };
-                let text = format!("{sign} {}", plain(change.value()).trim_end());
-                lines.push(format!("  {}", self.style(style).apply_to(text)));
-            }
-        }
-        let n_hidden = lines.len().saturating_sub(DIFF_LINES_MAX);
-        lines.truncate(DIFF_LINES_MAX);
-        for line in lines {
+    /// Writes for good what will not change any more, and what can below it.
+    fn on_live(&mut self) -> io::Result<()> {
+        self.start(Last::Lines)?;
+        for line in self.live.settled(self.paint(), self.terminal) {
             writeln!(self.err, "{line}")?;
         }
-        if n_hidden > 0 {
-            writeln!(self.err, "  … {n_hidden} more lines")?;
+        self.lower()
+    }
+
+    fn line(&mut self, style: Style, text: &str) -> io::Result<()> {
+        self.start(Last::Lines)?;
+        writeln!(self.err, "{}", self.paint().on(style, text))?;
+        self.lower()
+    }
+
+    /// Ends a turn: what is still open stays as it is.
+    fn end(&mut self) -> io::Result<()> {
+        self.close()?;
+        if !self.live.is_empty() {
+            self.live.give_up();
+            self.on_live()?;
         }
-        Ok(())
+        self.live.stop_waiting();
+        self.err.flush()
     }
 }
 
-/// Whether a call is announced or changed.
-#[derive(Debug, Clone, Copy)]
-enum Known {
-    New,
-    Changed,
+impl Held {
+    /// Gives the text that can be written now: with the space before it, without the space after it.
+    fn next(&mut self, text: &str, open: Open, kind: Open) -> Option<String> {
+        let mut whole = std::mem::take(&mut self.0);
+        if open != kind {
+            // What was held was the end of something else.
+            whole.clear();
+        }
+        whole.push_str(if open == kind { text } else { text.trim_start_matches('\n') });
+        let n_words = whole.trim_end().len();
+        self.0 = whole.split_off(n_words);
+        (!whole.is_empty()).then_some(whole)
+    }
 }
 
 impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
@@ -233,33 +229,42 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         Ok(())
     }
 
+    fn greet(&mut self) -> io::Result<()> {
+        match self.terminal {
+            Some(_) => self.line(Style::new().dim(), "Say what to do. /help lists commands, Ctrl-D leaves."),
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.live.wait();
+        Ok(())
+    }
+
+    fn beat(&mut self) -> io::Result<()> {
+        if self.open != Open::Nothing || !self.live.beat() {
+            return Ok(());
+        }
+        self.lift()?;
+        self.lower()
+    }
+
+    fn stopping(&mut self) -> io::Result<()> {
+        self.live.stop();
+        Ok(())
+    }
+
     fn heard(&mut self, heard: Heard) -> io::Result<()> {
         match heard {
             Heard::Text(text) => self.on_text(&plain(&text)),
-            Heard::Thought(text) | Heard::Notice(text) => self.on_thought(&plain(&text)),
+            Heard::Thought(text) => self.on_thought(&plain(&text)),
+            Heard::Notice(text) => self.line(Style::new().yellow(), &one_line(&text)),
             Heard::Call { id, title, status, content, .. } => {
-                let known = if title.is_some() { Known::New } else { Known::Changed };
-                let before = self.calls.iter().find(|call| call.id == id);
-                let call = CallLine {
-                    title: title.or_else(|| before.map(|call| call.title.clone())).unwrap_or_default(),
-                    status: status.or_else(|| before.map(|call| call.status)).unwrap_or(Status::Pending),
-                    content: content.or_else(|| before.map(|call| call.content.clone())).unwrap_or_default(),
-                    id,
-                };
-                self.on_call(call, known)
+                if self.live.on_call(id, title, status, content) { self.on_live() } else { Ok(()) }
             }
             Heard::Plan(entries) => {
-                self.settle()?;
-                self.n_redrawable = 0;
-                for entry in entries {
-                    let mark = match entry.status {
-                        PlanStatus::Pending => "☐",
-                        PlanStatus::InProgress => "▸",
-                        PlanStatus::Completed => "☑",
-                    };
-                    writeln!(self.err, "  {mark} {}", plain(&entry.text))?;
-                }
-                Ok(())
+                self.live.on_plan(entries);
+                self.on_live()
             }
             Heard::Prompt(_)
             | Heard::Title(_)
@@ -269,13 +274,24 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         }
     }
 
+    fn pause(&mut self) -> io::Result<()> {
+        self.close()?;
+        if self.last != Last::Nothing {
+            self.gap()?;
+        }
+        self.last = Last::Nothing;
+        self.err.flush()
+    }
+
     fn result(&mut self, reason: StopReason) -> io::Result<()> {
-        self.settle()?;
-        self.calls.clear();
-        self.n_redrawable = 0;
+        self.end()?;
         match reason {
             StopReason::Cancelled => {
-                writeln!(self.err, "{}", self.style(Style::new().yellow()).apply_to("stopped"))
+                if self.terminal.is_some() {
+                    // The terminal has shown `^C` where the cursor stands.
+                    write!(self.err, "\r\x1b[K")?;
+                }
+                self.line(Style::new().yellow(), "stopped")
             }
             StopReason::EndTurn
             | StopReason::MaxTokens
@@ -285,20 +301,20 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
     }
 
     fn error(&mut self, _: &Failure) -> io::Result<()> {
-        self.settle()
+        self.end()?;
+        self.pause()
     }
 
     fn goodbye(&mut self, session: &SessionId) -> io::Result<()> {
-        self.settle()?;
-        let text = format!("session {session} · go on with: crow-cli run -s {session} \"…\"");
-        writeln!(self.err, "{}", self.style(Style::new().dim()).apply_to(text))
+        self.end()?;
+        self.pause()?;
+        let dim = Style::new().dim();
+        self.line(dim.clone(), &format!("session     {session}"))?;
+        match self.onward {
+            Onward::Stored => self.line(dim, &format!("go on with  crow-cli run -s {session} \"…\"")),
+            Onward::Gone => Ok(()),
+        }
     }
-}
-
-/// Takes out what could drive the terminal: a model's words and a program's output are not commands to it.
-fn plain(text: &str) -> String {
-    let text = strip_ansi_codes(text);
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]

@@ -1,83 +1,113 @@
-//! What the person types: prompts and answers to questions.
+//! What the person types. One thread reads it, from the first time it is needed, so that waiting for a line never
+//! keeps the program from anything else, and a line that comes late is still there.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead, IsTerminal, Write},
+    thread,
+};
 
-use crow_acp::PermissionQuestion;
+use tokio::sync::mpsc;
 
 use crate::failure::{Code, Exit};
 
-/// A line the person typed.
-#[derive(Debug)]
-pub(super) enum Spoken {
-    /// Something to do.
-    Line(String),
-    /// The end of what they have to say.
-    End,
+/// Lines typed ahead; a person is not faster, and a pipe waits.
+const LINES_AHEAD: usize = 16;
+
+/// The lines a person types.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    lines: Option<mpsc::Receiver<Line>>,
+    /// Lines typed before a question was asked: prompts, not answers.
+    ahead: VecDeque<Line>,
 }
 
-/// An answer to a question.
-#[derive(Debug)]
-pub(super) enum Listen {
-    /// The id of a choice.
-    Chosen(String),
-    /// There is no terminal to ask on.
-    Nobody,
-}
+/// A line, or the end of what they have to say; at a terminal more may follow that.
+type Line = io::Result<Option<String>>;
 
-/// Reads the next prompt, skipping empty lines.
-pub(super) async fn read_prompt() -> Result<Spoken, Exit> {
-    blocking(|| {
-        loop {
-            let Some(line) = prompt_line("› ")? else { return Ok(Spoken::End) };
-            if !line.trim().is_empty() {
-                return Ok(Spoken::Line(line));
-            }
-        }
-    })
-    .await
-}
-
-/// Asks the person whether a call may run.
-pub(super) async fn ask(question: &PermissionQuestion) -> Result<Listen, Exit> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Ok(Listen::Nobody);
+impl Typed {
+    /// Begins to listen, so that what is typed from here on has its place before or after a question.
+    pub(super) fn listen(&mut self) -> Result<(), Exit> {
+        self.lines().map(drop)
     }
-    let (title, choices) = (question.title.clone(), question.choices.clone());
-    blocking(move || {
-        let shown =
-            choices.iter().enumerate().map(|(index, choice)| format!("{} {}", index + 1, choice.name));
-        let shown = shown.collect::<Vec<_>>().join(" · ");
-        writeln!(io::stderr(), "May Crow do this? {title}")?;
-        loop {
-            let Some(line) = prompt_line(&format!("  {shown} › "))? else { return Ok(Listen::Nobody) };
-            let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-            if let Some(choice) = number.and_then(|index| choices.get(index)) {
-                return Ok(Listen::Chosen(choice.id.clone()));
+
+    /// Takes the next line; `None` is the end of what they have to say. May be given up and asked again.
+    pub(super) async fn line(&mut self) -> Result<Option<String>, Exit> {
+        let line = match self.ahead.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines()?.recv().await,
+        };
+        read(line)
+    }
+
+    /// Takes the next line that is typed after [`Typed::set_aside`]. May be given up and asked again.
+    pub(super) async fn answer(&mut self) -> Result<Option<String>, Exit> {
+        let line = self.lines()?.recv().await;
+        read(line)
+    }
+
+    /// Keeps what was typed so far for later: nobody answers a question before reading it.
+    pub(super) fn set_aside(&mut self) -> Result<(), Exit> {
+        while self.ahead.len() < LINES_AHEAD {
+            let Ok(line) = self.lines()?.try_recv() else { break };
+            self.ahead.push_back(line);
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self) -> Result<&mut mpsc::Receiver<Line>, Exit> {
+        match &mut self.lines {
+            Some(lines) => Ok(lines),
+            none @ None => {
+                let (read, lines) = mpsc::channel(LINES_AHEAD);
+                // Never joined: it waits for the keyboard, and ends with the process.
+                let started = thread::Builder::new().name("keyboard".into()).spawn(move || read_lines(&read));
+                started.map_err(|error| failed(&error))?;
+                Ok(none.insert(lines))
             }
         }
-    })
-    .await
+    }
 }
 
-fn prompt_line(mark: &str) -> io::Result<Option<String>> {
-    if io::stderr().is_terminal() {
+/// Tells whether there is a person who can be asked.
+pub(super) fn somebody() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Shows where to type; without a person there is nobody to show it to.
+pub(super) fn mark(mark: &str) -> io::Result<()> {
+    if somebody() {
         let mut err = io::stderr().lock();
         write!(err, "{mark}")?;
         err.flush()?;
     }
-    let mut line = String::new();
-    match io::stdin().lock().read_line(&mut line)? {
-        0 => Ok(None),
-        _ => Ok(Some(line.trim_end_matches(['\r', '\n']).to_owned())),
+    Ok(())
+}
+
+fn read_lines(lines: &mpsc::Sender<Line>) {
+    let mut stdin = io::stdin().lock();
+    loop {
+        let mut bytes = Vec::new();
+        let line = match stdin.read_until(b'\n', &mut bytes) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned())),
+            Err(error) => Err(error),
+        };
+        let is_last = match &line {
+            Ok(Some(_)) => false,
+            Ok(None) => !stdin.is_terminal(),
+            Err(_) => true,
+        };
+        if lines.blocking_send(line).is_err() || is_last {
+            return;
+        }
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Exit> {
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(read)) => Ok(read),
-        Ok(Err(error)) => Err(Exit::new(Code::Failed, format!("could not read what was typed: {error}"))),
-        Err(error) => Err(Exit::new(Code::Failed, error.to_string())),
-    }
+fn read(line: Option<Line>) -> Result<Option<String>, Exit> {
+    line.unwrap_or(Ok(None)).map_err(|error| failed(&error))
+}
+
+fn failed(error: &io::Error) -> Exit {
+    Exit::new(Code::Failed, format!("could not read what was typed: {error}"))
 }

@@ -48,7 +48,7 @@ impl ConfigError {
     /// Says what to do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Unreadable { .. } => Some("check who owns the file and its permissions".to_owned()),
+            Self::Unreadable { source, .. } => Some(unreadable_hint(source.kind()).to_owned()),
             Self::Wrong { .. } => None,
             Self::NotConfigured { .. } => Some(
                 "run `crow-cli init`, or set OPENAI_API_KEY or OPENROUTER_API_KEY and run `crow-cli init -y`"
@@ -60,6 +60,17 @@ impl ConfigError {
             }
             Self::NoHome => Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned()),
         }
+    }
+}
+
+fn unreadable_hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::NotADirectory => {
+            "a file is where a folder should be; move it away, or name another folder with --config-dir"
+        }
+        io::ErrorKind::IsADirectory => "a folder is where a file should be; move it away",
+        io::ErrorKind::InvalidData => "save the file as UTF-8 text",
+        _ => "check who owns the file and its permissions",
     }
 }
 

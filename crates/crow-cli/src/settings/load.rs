@@ -42,6 +42,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     let mut loader = Loader { path, env: &whole, warnings };
     let top = loader.top(&root)?;
     secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
+    secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
     let settings = Settings {
         dir: dir.to_owned(),
         models: loader.models(&top)?,
@@ -52,6 +53,11 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         prompts_dir: dir.join(PROMPTS_DIR),
     };
     Ok((settings, loader.warnings))
+}
+
+/// Tells a key by its variable's name: providers' keys are named so, configured here or not.
+fn is_key(name: &str) -> bool {
+    name.to_ascii_uppercase().ends_with("_API_KEY")
 }
 
 /// Reads a file that may be missing.
@@ -127,10 +133,10 @@ impl Loader<'_> {
                 "db_uri" => top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri)),
                 "MAX_TOKENS" | "max_tokens" => top.max_tokens = self.count(key, &field.node)?,
                 "MAX_RETRIES_PER_STEP" | "max_retries_per_step" => {
-                    top.retries_max = self.count(key, &field.node)?
+                    top.retries_max = self.count(key, &field.node)?;
                 }
                 "MAX_TURN_REQUESTS" | "max_turn_requests" => {
-                    top.requests_max = self.positive(key, &field.node)?
+                    top.requests_max = self.positive(key, &field.node)?;
                 }
                 "permissions" => top.mode = self.mode(field)?,
                 _ => self.check_known("", field, known::TOP),

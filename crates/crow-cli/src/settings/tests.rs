@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
 use std::{fmt::Write as _, fs};
 
@@ -205,6 +205,10 @@ fn wrong_types_are_errors_that_show_no_value() {
         error: $DIR/config.yaml:5: models.m.extra_body: expected a map of request fields, found text
     "#]],
     );
+}
+
+#[test]
+fn wrong_shapes_are_errors_that_show_no_value() {
     check(
         "models:\n  - m\n",
         &[],
@@ -375,4 +379,15 @@ fn a_wrong_model_name_gets_a_suggestion() {
         there is no model "sonet" in the configuration
         did you mean sonnet? there is: sonnet, haiku"#]]
     .assert_eq(&format!("{error}\n{}", error.hint().unwrap()));
+}
+
+#[test]
+fn keys_are_kept_from_commands_by_their_name() {
+    check(
+        "",
+        &[("ANTHROPIC_API_KEY", "x"), ("my_api_key", "x"), ("API_KEYS", "x"), ("PATH", "x")],
+        expect![[r#"
+        db $DIR/crow.db requests 200 mode ask secrets ["ANTHROPIC_API_KEY", "my_api_key"]
+    "#]],
+    );
 }

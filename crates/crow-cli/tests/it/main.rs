@@ -1,3 +1,8 @@
 //! Tests of the whole: one program, so that it links once.
 
+mod commands;
+mod demo;
+mod endings;
+mod golden;
 mod tidy;
+mod wire;

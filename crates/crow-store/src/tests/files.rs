@@ -156,7 +156,7 @@ async fn a_full_disk_loses_nothing_that_was_stored() {
         database.connection().pragma_update(None, "max_page_count", 60).unwrap();
         Ok(database)
     };
-    let store = Store::start(&place.file(), limited).await.unwrap();
+    let store = Store::start(&place.file(), limited).unwrap();
     let session = begin(&store, "/p", 1).await;
     let mut n_stored = 0;
     let error = loop {
@@ -183,7 +183,7 @@ async fn a_lock_held_for_too_long_is_said() {
         database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
         Ok(database)
     };
-    let store = Store::start(&place.file(), impatient).await.unwrap();
+    let store = Store::start(&place.file(), impatient).unwrap();
     let session = begin(&store, "/p", 1).await;
     let holder = foreign(&place, "BEGIN IMMEDIATE");
     let error = say(&store, &session, 0, "x").await.unwrap_err();

@@ -1,1 +1,142 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::run::seen::Seen;
+
+const SIZE: Size = Size { columns: 20, rows: 6 };
+
+/// Compares what a person sees of a text that comes letter by letter, and the looks of each line.
+#[track_caller]
+fn check(text: &str, expected: &Expect) {
+    let mut seen = Seen::default();
+    let mut markdown = Markdown::new(Looks::Styled(SIZE));
+    for c in text.chars() {
+        markdown.push(&c.to_string(), &mut seen).unwrap();
+    }
+    markdown.end(&mut seen).unwrap();
+    expected.assert_eq(&seen.lines(SIZE.columns));
+}
+
+#[track_caller]
+fn check_looks(line: &str, expected: &Expect) {
+    expected.assert_eq(&styled(line).replace('\x1b', "^["));
+}
+
+#[test]
+fn lines_are_drawn_again_once_they_are_whole() {
+    check(
+        "# Title\n\n- **one** and `two`\n  - *three*\n> said\n\n---\n2. second\n",
+        &expect![[r#"
+        Title
+
+        • one and two
+          • three
+        │ said
+
+        ────
+        2. second
+    "#]],
+    );
+}
+
+#[test]
+fn a_wrapped_line_is_drawn_again_in_its_rows() {
+    check(
+        "above\nA **long** line that takes `three` rows of it.\nbelow",
+        &expect![[r#"
+        above
+        A long line that tak
+        es three rows of it.
+        below
+    "#]],
+    );
+}
+
+#[test]
+fn wide_letters_wrap_where_the_terminal_wraps_them() {
+    check(
+        "above\na日本語日本語日本語日 **太い**\nbelow",
+        &expect![[r#"
+        above
+        a日本語日本語日本語
+        日 太い
+        below
+    "#]],
+    );
+}
+
+#[test]
+fn a_line_higher_than_the_screen_stays_as_it_came() {
+    check(
+        &format!("above\n{}**bold**\nbelow", "0123456789".repeat(12)),
+        &expect![[r#"
+        above
+        01234567890123456789
+        01234567890123456789
+        01234567890123456789
+        01234567890123456789
+        01234567890123456789
+        01234567890123456789
+        **bold**
+        below
+    "#]],
+    );
+}
+
+#[test]
+fn code_is_not_markdown() {
+    check(
+        "```sh\n# **not** a title\n```\n~~~~\n~~~\n**x**\n~~~~\n**bold**\n```one``` **line**\n",
+        &expect![[r#"
+        ```sh
+        # **not** a title
+        ```
+        ~~~~
+        ~~~
+        **x**
+        ~~~~
+        bold
+        one line
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_lost() {
+    check(
+        "[a]: http://b.c\n[d](http://e.f)\n<g>\nVec<T> & &amp;\n\\*h\\*\n\ti\n",
+        &expect![[r#"
+        [a]: http://b.c
+        d (http://e.f)
+        <g>
+        Vec<T> & &
+        *h*
+        	i
+    "#]],
+    );
+}
+
+#[test]
+fn looks() {
+    check_looks(
+        "**bold** *italic* ***both*** `code` [a](b)",
+        &expect!["^[[1mbold^[[0m ^[[3mitalic^[[0m ^[[1m^[[3mboth^[[0m ^[[36mcode^[[0m a^[[2m (b)^[[0m"],
+    );
+    check_looks("## Title", &expect!["^[[1mTitle^[[0m"]);
+}
+
+#[test]
+fn without_looks_a_text_passes_as_it_is() {
+    let mut seen = Seen::default();
+    let mut markdown = Markdown::new(Looks::Plain);
+    markdown.push("# a **b**\n```\nc", &mut seen).unwrap();
+    markdown.end(&mut seen).unwrap();
+    expect![[r#"
+        # a **b**
+        ```
+        c
+    "#]]
+    .assert_eq(&seen.raw());
+}

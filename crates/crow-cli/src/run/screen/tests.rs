@@ -1,1 +1,408 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crow_core::{Content, PlanEntry, PlanStatus, Status};
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::run::seen::Seen;
+
+const SIZE: Size = Size { columns: 40, rows: 12 };
+
+/// Says a line to the screen. `look` adds what is to be seen so far.
+fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
+    let text_of = |text: &str| text.replace("\\n", "\n").replace("\\e", "\x1b").replace("\\t", "\t");
+    let call = |title: Option<&str>, status, content| Heard::Call {
+        id: id.into(),
+        title: title.map(text_of),
+        kind: None,
+        status: Some(status),
+        content,
+        input: None,
+    };
+    let entry = |text: &str| {
+        let status = match text.as_bytes()[0] {
+            b'x' => PlanStatus::Completed,
+            b'>' => PlanStatus::InProgress,
+            _ => PlanStatus::Pending,
+        };
+        PlanEntry { text: text_of(&text[1..]), status }
+    };
+    match word {
+        "begin" => screen.begin(),
+        "beat" => screen.beat(),
+        "stopping" => screen.stopping(),
+        "pause" => screen.pause(),
+        "text" => screen.heard(Heard::Text(text_of(rest))),
+        "thought" => screen.heard(Heard::Thought(text_of(rest))),
+        "notice" => screen.heard(Heard::Notice(text_of(rest))),
+        "plan" => screen.heard(Heard::Plan(rest.split(',').map(entry).collect())),
+        "call" => screen.heard(call(Some(text), Status::Pending, Some(Vec::new()))),
+        "run" => screen.heard(call(None, Status::Running, None)),
+        "done" => screen.heard(call(None, Status::Done, None)),
+        "fail" => screen.heard(call(None, Status::Failed, Some(vec![Content::Text(text_of(text))]))),
+        "edit" => {
+            let (old, new) = text.split_once('|').unwrap();
+            let (old, new) = (Some(text_of(old)), text_of(new));
+            let diff = Content::Diff { path: "a".into(), old, new };
+            screen.heard(call(None, Status::Done, Some(vec![diff])))
+        }
+        "end" => screen.result(StopReason::EndTurn),
+        "cancelled" => screen.result(StopReason::Cancelled),
+        "goodbye" => screen.goodbye(&SessionId::new("brave-otter")),
+        other => unreachable!("{other} is not a word of these tests"),
+    }
+}
+
+fn play(script: &str, terminal: Option<Size>, onward: Onward, seen: &Seen) -> String {
+    let looks = terminal.map_or(Looks::Plain, Looks::Styled);
+    let mut screen = Screen::on(seen.clone(), seen.clone(), (looks, terminal), onward);
+    let mut looked = String::new();
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if line == "look" {
+            looked += &format!("{}----\n", seen.lines(SIZE.columns));
+        } else {
+            say(&mut screen, line).unwrap();
+        }
+    }
+    looked
+}
+
+/// Compares what a person sees on a terminal.
+#[track_caller]
+fn check(script: &str, expected: &Expect) {
+    let seen = Seen::default();
+    let looked = play(script, Some(SIZE), Onward::Stored, &seen);
+    expected.assert_eq(&(looked + &seen.lines(SIZE.columns)));
+}
+
+/// Compares what lands in a file.
+#[track_caller]
+fn check_file(script: &str, expected: &Expect) {
+    let seen = Seen::default();
+    play(script, None, Onward::Stored, &seen);
+    expected.assert_eq(&seen.raw());
+}
+
+#[test]
+fn a_turn_from_the_first_thought_to_goodbye() {
+    let script = r"
+        begin
+        thought Let me\n
+        thought see.\n\n
+        text \n\nI look
+        text  at it.\n\n
+        call 1 Read a.txt
+        run 1
+        done 1
+        text Two lines.\nDone.
+        end
+        goodbye
+    ";
+    check(
+        script,
+        &expect![[r#"
+        Let me
+        see.
+
+        I look at it.
+
+        ✓ Read a.txt
+
+        Two lines.
+        Done.
+
+        session     brave-otter
+        go on with  crow-cli run -s brave-otter
+        "…"
+    "#]],
+    );
+    check_file(
+        script,
+        &expect![[r#"
+        Let me
+        see.
+        I look at it.
+        ✓ Read a.txt
+
+        Two lines.
+        Done.
+        session     brave-otter
+        go on with  crow-cli run -s brave-otter "…"
+    "#]],
+    );
+}
+
+#[test]
+fn calls_settle_in_place_and_in_order() {
+    check(
+        r"
+        call 1 `make`
+        call 2 Read a.txt
+        call 3 Read b.txt
+        run 1
+        run 2
+        look
+        done 2
+        fail 3 could not read it\nit is gone
+        look
+        beat
+        done 1
+        ",
+        &expect![[r#"
+            ⠋ `make`
+            ⠋ Read a.txt
+            ○ Read b.txt
+            ----
+            ⠋ `make`
+            ✓ Read a.txt
+            ✗ Read b.txt
+            ----
+            ✓ `make`
+            ✓ Read a.txt
+            ✗ Read b.txt
+              could not read it
+              it is gone
+        "#]],
+    );
+}
+
+#[test]
+fn the_plan_stands_below_the_calls_until_they_end() {
+    check(
+        r"
+        call 1 Plan
+        call 2 `make`
+        plan >See,.Mend
+        done 1
+        look
+        plan xSee,>Mend
+        done 2
+        plan xSee,xMend
+        ",
+        &expect![[r#"
+            ✓ Plan
+            ○ `make`
+            ▸ See
+            ☐ Mend
+            ----
+            ✓ Plan
+            ✓ `make`
+            ☑ See
+            ▸ Mend
+            ☑ See
+            ☑ Mend
+        "#]],
+    );
+}
+
+#[test]
+fn the_model_is_waited_for_only_on_the_screen() {
+    check(
+        r"
+        begin
+        beat
+        look
+        call 1 Read a
+        done 1
+        beat
+        look
+        text There.
+        beat
+        end
+        beat
+        ",
+        &expect![[r#"
+            ⠙ waiting for the model
+            ----
+            ✓ Read a
+            ⠹ waiting for the model
+            ----
+            ✓ Read a
+
+            There.
+        "#]],
+    );
+}
+
+#[test]
+fn words_between_running_calls_stay() {
+    check(
+        r"
+        call 1 `sleep 9`
+        run 1
+        notice The provider is busy; trying again in 2 s
+        look
+        text Meanwhile.
+        look
+        beat
+        done 1
+        ",
+        &expect![[r#"
+            The provider is busy; trying again in 2
+            s
+            ⠋ `sleep 9`
+            ----
+            The provider is busy; trying again in 2
+            s
+
+            Meanwhile.
+            ----
+            The provider is busy; trying again in 2
+            s
+
+            Meanwhile.
+
+            ✓ `sleep 9`
+        "#]],
+    );
+}
+
+#[test]
+fn wide_and_long_titles_take_one_row() {
+    check(
+        r"
+        call 1 日本語のとても長い題名日本語のとても長い題名
+        call 2 a long title with a\nnew line and a\ttab that never ends
+        call 3 🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀
+        run 1
+        done 3
+        look
+        done 1
+        done 2
+        ",
+        &expect![[r#"
+            ⠋ 日本語のとても長い題名日本語のとても…
+            ○ a long title with a new line and a t…
+            ✓ 🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀…
+            ----
+            ✓ 日本語のとても長い題名日本語のとても…
+            ✓ a long title with a new line and a t…
+            ✓ 🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀🦀…
+        "#]],
+    );
+}
+
+#[test]
+fn more_calls_than_rows() {
+    let calls: String = (1..=20).map(|n| format!("call {n} Read {n}\n")).collect();
+    let ends: String = (1..=20).rev().map(|n| format!("done {n}\n")).collect();
+    check(
+        &format!("{calls}look\n{ends}"),
+        &expect![[r#"
+        ○ Read 1
+        ○ Read 2
+        ○ Read 3
+        ○ Read 4
+        ○ Read 5
+        ○ Read 6
+        ○ Read 7
+        ○ Read 8
+        ○ Read 9
+        … 11 more
+        ----
+        ✓ Read 1
+        ✓ Read 2
+        ✓ Read 3
+        ✓ Read 4
+        ✓ Read 5
+        ✓ Read 6
+        ✓ Read 7
+        ✓ Read 8
+        ✓ Read 9
+        ✓ Read 10
+        ✓ Read 11
+        ✓ Read 12
+        ✓ Read 13
+        ✓ Read 14
+        ✓ Read 15
+        ✓ Read 16
+        ✓ Read 17
+        ✓ Read 18
+        ✓ Read 19
+        ✓ Read 20
+    "#]],
+    );
+}
+
+#[test]
+fn an_edit_shows_its_diff() {
+    let script = r"
+        call 1 Edit a
+        edit 1 one\ntwo\nthree\nfour\n|one\n2\nthree\nfour\n
+    ";
+    check(
+        script,
+        &expect![[r#"
+        ✓ Edit a
+            one
+          - two
+          + 2
+            three
+            four
+    "#]],
+    );
+}
+
+#[test]
+fn a_turn_that_is_stopped() {
+    check(
+        r"
+        text I wait
+        call 1 `sleep 9`
+        run 1
+        stopping
+        beat
+        look
+        cancelled
+        pause
+        text Again.
+        end
+        ",
+        &expect![[r#"
+            I wait
+
+            ⠙ `sleep 9`
+            ⠙ stopping; Ctrl-C again leaves at once
+            ----
+            I wait
+
+            ✗ `sleep 9`
+            stopped
+
+            Again.
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_elses_escape_codes_reach_the_terminal() {
+    let hostile = r"\e[2Jclear \e]0;title\x07 \e[31mred \e\e[[5A \u{9b}2J half \e[";
+    let hostile = hostile.replace("\\x07", "\x07").replace("\\u{9b}", "\u{9b}");
+    let lines =
+        ["text", "thought", "notice", "call 1", "fail 1", "plan >"].map(|word| format!("{word} {hostile}\n"));
+    check_file(
+        &lines.concat(),
+        &expect![[r#"
+        clear  red   half [
+        clear  red   half [
+        clear  red    half  [
+        ✗ clear  red    half  [
+          clear  red   half [
+        ▸ clear  red    half  [
+    "#]],
+    );
+}
+
+#[test]
+fn a_session_that_goes_away_gets_no_hint() {
+    let seen = Seen::default();
+    play("text Done.\nend\ngoodbye", Some(SIZE), Onward::Gone, &seen);
+    expect![[r#"
+        Done.
+
+        session     brave-otter
+    "#]]
+    .assert_eq(&seen.lines(SIZE.columns));
+}

@@ -1,0 +1,38 @@
+//! A change of a text as a person reads it.
+
+use console::Style;
+use similar::{ChangeTag, TextDiff};
+
+use super::plain::{Paint, visible};
+
+/// Lines of a diff that are shown; the file has the rest.
+const LINES_MAX: usize = 40;
+
+/// Lines around a change; enough to know the place.
+const CONTEXT_LINES: usize = 2;
+
+/// Draws the lines that differ.
+pub(super) fn lines(old: &str, new: &str, paint: Paint) -> Vec<String> {
+    let diff = TextDiff::from_lines(old, new);
+    let mut lines = Vec::new();
+    for (index, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
+        if index > 0 {
+            lines.push(paint.on(Style::new().dim(), "⋮"));
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let (sign, style) = match change.tag() {
+                ChangeTag::Delete => ("-", Style::new().red()),
+                ChangeTag::Insert => ("+", Style::new().green()),
+                ChangeTag::Equal => (" ", Style::new().dim()),
+            };
+            let text = format!("{sign} {}", visible(change.value().trim_end_matches(['\r', '\n'])));
+            lines.push(paint.on(style, text.trim_end()));
+        }
+    }
+    let n_hidden = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    if n_hidden > 0 {
+        lines.push(paint.on(Style::new().dim(), &format!("… {n_hidden} more lines")));
+    }
+    lines
+}

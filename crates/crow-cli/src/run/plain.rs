@@ -1,0 +1,55 @@
+//! Keeps other people's words from driving the terminal: what a model, a tool or an agent says is text, never a
+//! command to the screen.
+
+use console::{Style, strip_ansi_codes};
+
+/// Takes out whatever is not text. Programs colour their output, so whole sequences go and not only their first byte.
+pub(super) fn plain(text: &str) -> String {
+    let text = strip_ansi_codes(text);
+    text.chars().filter(|&c| matches!(c, '\n' | '\t') || !(c.is_control() || turns_around(c))).collect()
+}
+
+/// The same on one line.
+pub(super) fn one_line(text: &str) -> String {
+    let text = strip_ansi_codes(text);
+    let letters = text.chars().filter(|&c| !turns_around(c));
+    letters.map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+/// Shows what would be hidden: whoever says yes to a command has to see all of it.
+pub(super) fn visible(text: &str) -> String {
+    let picture = |c: char| match c {
+        '\n' | '\t' => c,
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        c if c.is_control() || turns_around(c) => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(picture).collect()
+}
+
+/// Marks that reorder the letters around them, so that a text reads as what it is not.
+fn turns_around(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether looks are wanted where something is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// Letters only.
+    Plain,
+    /// With colours.
+    Styled,
+}
+
+impl Paint {
+    /// What stderr takes.
+    pub(super) fn of_stderr() -> Self {
+        if console::colors_enabled_stderr() { Self::Styled } else { Self::Plain }
+    }
+
+    /// Draws a text.
+    pub(super) fn on(self, style: Style, text: &str) -> String {
+        style.force_styling(self == Self::Styled).apply_to(text).to_string()
+    }
+}

@@ -1,0 +1,104 @@
+//! A call that needs a person's word: what it would do, whole, and which answers there are.
+
+use console::Style;
+use crow_acp::{PermissionChoice, PermissionQuestion};
+use serde_json::{Map, Value};
+
+use super::{
+    diff,
+    plain::{Paint, visible},
+};
+
+/// Draws the question. A command is never shortened: half of it is not what is allowed.
+pub(super) fn lines(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
+    let empty = Map::new();
+    let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let heading = paint.on(Style::new().yellow().bold(), "May Crow do this?");
+    let title = visible(&question.title).replace('\n', " ");
+    let mut lines = Vec::new();
+    let mut drawn: Vec<&str> = Vec::new();
+    if let Some(command) = text("command") {
+        lines.push(format!("{heading} Run a command"));
+        let command = visible(command);
+        lines.extend(command.lines().map(|line| format!("  {}", paint.on(Style::new().cyan(), line))));
+        drawn.push("command");
+    } else {
+        lines.push(format!("{heading} {title}"));
+    }
+    let change = match (text("old_string"), text("new_string"), text("content")) {
+        (Some(old), Some(new), _) => {
+            drawn.extend(["old_string", "new_string"]);
+            diff::lines(old, new, paint)
+        }
+        (_, _, Some(content)) => {
+            drawn.push("content");
+            diff::lines("", content, paint)
+        }
+        (_, _, None) => Vec::new(),
+    };
+    let rest = input.iter().filter(|(name, _)| !drawn.contains(&name.as_str()));
+    for (name, value) in rest {
+        let is_said = value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
+        if !is_said {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = visible(&format!("{name}: {value}")).replace('\n', "\n    ");
+            lines.push(format!("  {}", paint.on(Style::new().dim(), &text)));
+        }
+    }
+    lines.extend(change.into_iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Names the answers on one line.
+pub(super) fn answers(question: &PermissionQuestion) -> String {
+    let named = question.choices.iter().enumerate().map(|(index, choice)| {
+        let key = key(choice).map(|key| format!(" ({key})")).unwrap_or_default();
+        format!("{} {}{key}", index + 1, visible(&choice.name))
+    });
+    named.collect::<Vec<_>>().join(" · ")
+}
+
+/// Reads an answer: a number, a letter or its word.
+pub(super) fn chosen(question: &PermissionQuestion, typed: &str) -> Option<String> {
+    let typed = typed.trim().to_lowercase();
+    let numbered = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let letter = match typed.as_str() {
+        "yes" => "y",
+        "no" => "n",
+        "always" => "a",
+        other => other,
+    };
+    let choice = match numbered {
+        Some(index) => question.choices.get(index),
+        None => question.choices.iter().find(|choice| key(choice) == Some(letter)),
+    };
+    choice.map(|choice| choice.id.clone())
+}
+
+/// Finds the answer that holds for this call only.
+pub(super) fn once(question: &PermissionQuestion, allows: Allows) -> Option<String> {
+    let allows = allows == Allows::Yes;
+    let choice = question.choices.iter().find(|choice| choice.allows == allows && !choice.always);
+    choice.map(|choice| choice.id.clone())
+}
+
+/// A yes or a no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allows {
+    Yes,
+    No,
+}
+
+/// The letter of a choice. Refusing for good has none: it is too easily typed.
+fn key(choice: &PermissionChoice) -> Option<&'static str> {
+    match (choice.allows, choice.always) {
+        (true, false) => Some("y"),
+        (false, false) => Some("n"),
+        (true, true) => Some("a"),
+        (false, true) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

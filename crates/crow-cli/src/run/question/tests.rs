@@ -1,0 +1,113 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+fn question(title: &str, input: Value) -> PermissionQuestion {
+    let choice = |id: &str, name: &str, (allows, always)| PermissionChoice {
+        id: id.into(),
+        name: name.into(),
+        allows,
+        always,
+    };
+    PermissionQuestion {
+        call: "1".into(),
+        title: title.into(),
+        input: Some(input),
+        choices: vec![
+            choice("once", "Allow", (true, false)),
+            choice("no", "Reject", (false, false)),
+            choice("always", "Allow for this session", (true, true)),
+            choice("never", "Reject for this session", (false, true)),
+        ],
+    }
+}
+
+#[track_caller]
+fn check(title: &str, input: Value, expected: &Expect) {
+    expected.assert_eq(&(lines(&question(title, input), Paint::Plain).join("\n") + "\n"));
+}
+
+#[test]
+fn a_command_is_shown_whole() {
+    let command = format!("cd /tmp\n{}\necho \u{1b}[8mhidden\u{202e}txt.exe", "x".repeat(100));
+    check(
+        "`cd /tmp…`",
+        json!({"command": command, "timeout": 5}),
+        &expect![[r#"
+        May Crow do this? Run a command
+          cd /tmp
+          xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+          echo ␛[8mhidden�txt.exe
+          timeout: 5
+    "#]],
+    );
+}
+
+#[test]
+fn an_edit_is_shown_as_a_diff() {
+    let input =
+        json!({"file_path": "a.txt", "old_string": "one\ntwo", "new_string": "one\n2", "replace_all": true});
+    check(
+        "Edit a.txt",
+        input,
+        &expect![[r#"
+        May Crow do this? Edit a.txt
+          replace_all: true
+            one
+          - two
+          + 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_new_file_is_shown_with_its_text() {
+    check(
+        "Write a.txt",
+        json!({"file_path": "a.txt", "content": "one\ntwo\n"}),
+        &expect![[r#"
+        May Crow do this? Write a.txt
+          + one
+          + two
+    "#]],
+    );
+}
+
+#[test]
+fn anything_else_is_shown_by_its_input() {
+    check(
+        "Fetch",
+        json!({"url": "https://example.com", "headers": {"a": 1}}),
+        &expect![[r#"
+        May Crow do this? Fetch
+          url: https://example.com
+          headers: {"a":1}
+    "#]],
+    );
+}
+
+#[test]
+fn answers_are_numbers_letters_or_words() {
+    let question = question("Edit a.txt", Value::Null);
+    let typed = ["1", " 2 ", "3", "4", "5", "0", "y", "N", "a", "yes", "no", "always", "", "yep"];
+    let read = typed.map(|typed| format!("{typed:?} {:?}\n", chosen(&question, typed)));
+    expect![[r#"
+        1 Allow (y) · 2 Reject (n) · 3 Allow for this session (a) · 4 Reject for this session
+        "1" Some("once")
+        " 2 " Some("no")
+        "3" Some("always")
+        "4" Some("never")
+        "5" None
+        "0" None
+        "y" Some("once")
+        "N" Some("no")
+        "a" Some("always")
+        "yes" Some("once")
+        "no" Some("no")
+        "always" Some("always")
+        "" None
+        "yep" None
+    "#]]
+    .assert_eq(&format!("{}\n{}", answers(&question), read.concat()));
+}

@@ -1,0 +1,218 @@
+//! What on the screen can still change: calls that run, the plan beside them, and the wait for the model.
+//!
+//! Knows what is to be seen and not where it stands.
+
+use console::{Style, truncate_str};
+use crow_core::{Content, PlanEntry, PlanStatus, Status};
+
+use super::Size;
+use crate::run::{
+    diff,
+    plain::{Paint, one_line, plain},
+};
+
+/// Lines of a failed call that are shown; the model has the rest.
+const FAILURE_LINES_MAX: usize = 12;
+
+/// What turns while something is under way.
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Calls, plan and wait.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    calls: Vec<CallLine>,
+    plan: Vec<PlanEntry>,
+    wait: Wait,
+    frame: usize,
+}
+
+#[derive(Debug)]
+struct CallLine {
+    id: String,
+    title: String,
+    status: Status,
+    content: Vec<Content>,
+}
+
+/// Whether the model is waited for.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    #[default]
+    No,
+    /// Not long enough to say so.
+    Begun,
+    Long,
+    /// The person has stopped it.
+    Stopping,
+}
+
+impl Live {
+    /// Takes in a call, new or changed; tells whether anything else is to be seen.
+    pub(super) fn on_call(
+        &mut self,
+        id: String,
+        title: Option<String>,
+        status: Option<Status>,
+        content: Option<Vec<Content>>,
+    ) -> bool {
+        let place = self.calls.iter().position(|call| call.id == id);
+        match (place, title) {
+            (Some(place), title) => {
+                let call = &mut self.calls[place];
+                let is_seen = title.is_some() || status.is_some_and(|status| status != call.status);
+                call.title = title.map_or_else(|| std::mem::take(&mut call.title), |title| one_line(&title));
+                call.status = status.unwrap_or(call.status);
+                call.content = content.unwrap_or_else(|| std::mem::take(&mut call.content));
+                is_seen
+            }
+            (None, Some(title)) => {
+                self.stop_waiting();
+                let (title, status) = (one_line(&title), status.unwrap_or(Status::Pending));
+                self.calls.push(CallLine { id, title, status, content: content.unwrap_or_default() });
+                true
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// Takes in the plan.
+    pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) {
+        self.plan = plan;
+    }
+
+    /// Begins to wait for the model.
+    pub(super) fn wait(&mut self) {
+        self.wait = Wait::Begun;
+    }
+
+    /// The turn is to stop, which a tool may take a while for.
+    pub(super) fn stop(&mut self) {
+        self.wait = Wait::Stopping;
+    }
+
+    /// The model speaks, or nobody waits for it.
+    pub(super) fn stop_waiting(&mut self) {
+        self.wait = Wait::No;
+    }
+
+    /// Moves on what turns; tells whether anything does.
+    pub(super) fn beat(&mut self) -> bool {
+        self.frame = (self.frame + 1) % FRAMES.len();
+        if self.wait == Wait::Begun {
+            self.wait = Wait::Long;
+        }
+        matches!(self.wait, Wait::Long | Wait::Stopping)
+            || self.calls.iter().any(|call| call.status == Status::Running)
+    }
+
+    /// Tells whether nothing is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.plan.is_empty()
+    }
+
+    /// Lets go of calls that nobody will end any more.
+    pub(super) fn give_up(&mut self) {
+        for call in &mut self.calls {
+            if !has_ended(call) {
+                call.status = Status::Failed;
+            }
+        }
+    }
+
+    /// Takes out what will not change: the calls up to the first that runs, and the plan after the last.
+    pub(super) fn settled(&mut self, paint: Paint, terminal: Option<Size>) -> Vec<String> {
+        let n_ended = self.calls.iter().take_while(|call| has_ended(call)).count();
+        let mut lines = Vec::new();
+        for call in self.calls.drain(..n_ended) {
+            lines.push(fit(call_line(&call, paint, "●"), terminal));
+            lines.extend(details(&call, paint).into_iter().map(|line| format!("  {line}")));
+        }
+        if self.calls.is_empty() {
+            lines.extend(plan_lines(&self.plan, paint));
+            self.plan.clear();
+            if n_ended > 0 && self.wait != Wait::Stopping {
+                self.wait();
+            }
+        }
+        lines
+    }
+
+    /// Draws everything that is open, in less than a screen: what scrolls away cannot be changed.
+    pub(super) fn lines(&self, size: Size) -> Vec<String> {
+        let paint = Paint::Styled;
+        let calls = self.calls.iter().map(|call| call_line(call, paint, FRAMES[self.frame]));
+        let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, paint)).collect();
+        let wait = match self.wait {
+            Wait::No | Wait::Begun => None,
+            Wait::Long => Some("waiting for the model"),
+            Wait::Stopping => Some("stopping; Ctrl-C again leaves at once"),
+        };
+        if let Some(wait) = wait {
+            let text = format!("{} {wait}", FRAMES[self.frame]);
+            lines.push(paint.on(Style::new().dim(), &text));
+        }
+        let n_max = size.rows.saturating_sub(2).max(1);
+        if lines.len() > n_max {
+            let n_hidden = lines.len() - (n_max - 1);
+            lines.truncate(n_max - 1);
+            lines.push(paint.on(Style::new().dim(), &format!("… {n_hidden} more")));
+        }
+        lines.into_iter().map(|line| fit(line, Some(size))).collect()
+    }
+}
+
+fn has_ended(call: &CallLine) -> bool {
+    matches!(call.status, Status::Done | Status::Failed)
+}
+
+/// Cuts a line so that it does not wrap: a line that takes two rows cannot be counted.
+fn fit(line: String, terminal: Option<Size>) -> String {
+    match terminal {
+        Some(size) => truncate_str(&line, size.columns.saturating_sub(1), "…").into_owned(),
+        None => line,
+    }
+}
+
+fn call_line(call: &CallLine, paint: Paint, running: &str) -> String {
+    let (mark, style) = match call.status {
+        Status::Pending => ("○", Style::new().dim()),
+        Status::Running => (running, Style::new().yellow()),
+        Status::Done => ("✓", Style::new().green()),
+        Status::Failed => ("✗", Style::new().red()),
+    };
+    format!("{} {}", paint.on(style, mark), call.title)
+}
+
+fn plan_lines(plan: &[PlanEntry], paint: Paint) -> Vec<String> {
+    let line = |entry: &PlanEntry| {
+        let (mark, style) = match entry.status {
+            PlanStatus::Pending => ("☐", Style::new().dim()),
+            PlanStatus::InProgress => ("▸", Style::new().bold()),
+            PlanStatus::Completed => ("☑", Style::new().green()),
+        };
+        format!("{} {}", paint.on(style, mark), one_line(&entry.text))
+    };
+    plan.iter().map(line).collect()
+}
+
+/// What of a call is worth more than its line: what it changed, and why it failed.
+fn details(call: &CallLine, paint: Paint) -> Vec<String> {
+    let mut shown = Vec::new();
+    for content in &call.content {
+        match content {
+            Content::Diff { old, new, .. } => {
+                shown.extend(diff::lines(old.as_deref().unwrap_or_default(), new, paint));
+            }
+            Content::Text(text) if call.status == Status::Failed => {
+                let text = plain(text);
+                let lines: Vec<&str> = text.lines().collect();
+                let n_hidden = lines.len().saturating_sub(FAILURE_LINES_MAX);
+                let dim = |line: &str| paint.on(Style::new().dim(), line);
+                shown.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} lines before"))));
+                shown.extend(lines[n_hidden..].iter().map(|line| dim(line)));
+            }
+            Content::Text(_) | Content::Image { .. } => {}
+        }
+    }
+    shown
+}

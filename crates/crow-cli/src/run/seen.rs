@@ -1,0 +1,82 @@
+//! A small terminal for tests: what a person would see of the bytes that are written.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+/// A terminal that stdout and stderr share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Seen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seen {
+    /// Everything that was written, escape codes as `^[`.
+    pub(super) fn raw(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().replace('\x1b', "^[")
+    }
+
+    /// The lines on a terminal this many columns wide, from the first ever written.
+    pub(super) fn lines(&self, columns: usize) -> String {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let mut rows: Vec<Vec<char>> = vec![Vec::new()];
+        let (mut row, mut column) = (0, 0);
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\n' => (row, column) = (row + 1, 0),
+                '\r' => column = 0,
+                '\x1b' => {
+                    assert_eq!(chars.next(), Some('['), "an escape code that is not ours");
+                    let code: String =
+                        chars.by_ref().take_while(|c| !matches!(c, 'A' | 'J' | 'K' | 'm')).collect();
+                    // What ended the code decides; a colour alone changes no letter.
+                    match text_end(&text, chars.as_str()) {
+                        'A' => row -= code.parse::<usize>().unwrap(),
+                        'J' => {
+                            rows[row].truncate(column);
+                            rows.truncate(row + 1);
+                        }
+                        'K' => rows[row].truncate(column),
+                        _ => {}
+                    }
+                }
+                c => {
+                    let width = console::measure_text_width(&c.to_string());
+                    if column + width > columns {
+                        (row, column) = (row + 1, 0);
+                    }
+                    rows.resize(rows.len().max(row + 1), Vec::new());
+                    let cells = &mut rows[row];
+                    cells.resize(cells.len().max(column + width), ' ');
+                    cells[column] = c;
+                    // The second half of a wide letter is no letter.
+                    cells[column + 1..column + width].fill('\0');
+                    column += width;
+                }
+            }
+            rows.resize(rows.len().max(row + 1), Vec::new());
+        }
+        let lines = rows.iter().map(|row| row.iter().filter(|c| **c != '\0').collect::<String>());
+        lines
+            .map(|line| line.trim_end().to_owned() + "\n")
+            .collect::<String>()
+            .trim_end_matches('\n')
+            .to_owned()
+            + "\n"
+    }
+}
+
+fn text_end(text: &str, rest: &str) -> char {
+    text[..text.len() - rest.len()].chars().next_back().unwrap()
+}

@@ -1,0 +1,43 @@
+//! What the system and the person ask of the process. One listener for the whole run: one per wait would miss what
+//! comes between two waits.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::failure::{Code, Exit};
+
+/// Listens from when it is made.
+#[derive(Debug)]
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The person pressed Ctrl-C.
+    Interrupt,
+    /// The process is to end.
+    End,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Exit> {
+        let on = |kind| {
+            signal(kind)
+                .map_err(|error| Exit::new(Code::Failed, format!("could not listen for signals: {error}")))
+        };
+        let (interrupt, terminate) = (on(SignalKind::interrupt())?, on(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup: on(SignalKind::hangup())? })
+    }
+
+    /// Waits for the next. May be given up and asked again.
+    pub(super) async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.terminate.recv() => Wish::End,
+            _ = self.hangup.recv() => Wish::End,
+            _ = self.interrupt.recv() => Wish::Interrupt,
+        }
+    }
+}

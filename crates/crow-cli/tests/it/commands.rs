@@ -1,0 +1,499 @@
+//! What a person or a script may get wrong on the command line, each as a process of its own.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod configuration;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+}
+
+/// What a process came to.
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Stage {
+    fn new(script: &str) -> Self {
+        let server = ModelServer::start(script);
+        let world = World::new(server.base_url());
+        Self { server, world }
+    }
+
+    fn configured(script: &str, yaml: &str) -> Self {
+        let stage = Self::new(script);
+        stage.world.configure(&yaml.replace("$URL", stage.server.base_url()));
+        stage
+    }
+
+    /// `args` are words of a shell, so that a case can redirect and pipe.
+    #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
+    fn command(&self, args: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("crow() {{ '{}' \"$@\"; }}; {args}", env!("CARGO_BIN_EXE_crow-cli")))
+            .current_dir(self.world.project())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.world.home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn crow(&self, args: &str) -> Ran {
+        self.crow_hears(args, "")
+    }
+
+    fn crow_hears(&self, args: &str, stdin: &str) -> Ran {
+        let mut child = self.command(args).spawn().expect("the shell starts");
+        let mut input = child.stdin.take().expect("stdin is piped");
+        // A program that does not read its input is right not to.
+        let _ = input.write_all(stdin.as_bytes());
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        Ran {
+            code: output.status.code(),
+            stdout: self.plain(&output.stdout),
+            stderr: self.plain(&output.stderr),
+        }
+    }
+
+    fn plain(&self, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        text.replace(&self.world.home().display().to_string(), "$HOME")
+            .replace(self.server.base_url(), "$URL")
+    }
+
+    /// The sessions that the store has, newest first.
+    fn sessions(&self) -> Vec<String> {
+        let listed = self.crow("crow inspect -j").stdout;
+        let listed: Value = serde_json::from_str(&listed).expect("inspect -j prints JSON");
+        let sessions = listed["sessions"].as_array().expect("a list").iter();
+        sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    /// What the model was told last, without the system prompt.
+    fn told(&self) -> Vec<String> {
+        let last = self.server.requests().pop().unwrap_or_default();
+        let messages = last["messages"].as_array().cloned().unwrap_or_default();
+        let said = messages.iter().filter(|message| message["role"] != "system");
+        said.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Every byte below the configuration folder.
+    fn stored(&self) -> String {
+        let folder = std::fs::read_dir(self.world.home().join(".crow")).expect("the folder is there");
+        let files = folder.map(|entry| std::fs::read(entry.expect("an entry").path()).unwrap_or_default());
+        files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+    }
+}
+
+impl Ran {
+    /// The code, all of stdout, and of stderr what is said of the end.
+    fn told(&self) -> String {
+        let mut told = format!("exit {}\n{}", self.code.unwrap_or(-1), self.stdout);
+        if !told.ends_with('\n') {
+            told.push('\n');
+        }
+        let said = ["error:", "hint:", "warning:", "thread"];
+        for line in self.stderr.lines().filter(|line| said.iter().any(|word| line.starts_with(word))) {
+            told += line;
+            told.push('\n');
+        }
+        told
+    }
+}
+
+#[track_caller]
+fn check(stage: &Stage, args: &str, told: &Expect) {
+    told.assert_eq(&stage.crow(args).told());
+}
+
+/// Opens a session in an editor of this world and prompts it; gives what each came to.
+fn in_an_editor(stage: &Stage) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let mut client = FakeClient::start(binary, &stage.world.home()).await;
+        let mut told = String::new();
+        let opening = json!({"cwd": stage.world.project(), "mcpServers": []});
+        let opened = client.request("session/new", opening).await;
+        told += &format!("new: {}\n", spelled(&opened, "modes"));
+        if let Ok(opened) = opened {
+            let prompt = json!([{"type": "text", "text": "hi"}]);
+            let params = json!({"sessionId": opened["sessionId"], "prompt": prompt});
+            let ended = client.request("session/prompt", params).await;
+            told += &format!("prompt: {}\n", spelled(&ended, "stopReason"));
+        }
+        let again = client.request("session/list", json!({})).await;
+        told += &format!("list: {}\n", spelled(&again, "sessions"));
+        assert!(client.hang_up().await.success(), "the agent ends well");
+        told.replace(&stage.world.home().display().to_string(), "$HOME")
+    })
+}
+
+fn spelled(answered: &Result<Value, Value>, field: &str) -> String {
+    match answered {
+        Ok(result) if result[field].is_string() => result[field].as_str().unwrap_or_default().to_owned(),
+        Ok(_) => "ok".to_owned(),
+        Err(error) => {
+            let text = |name: &str| error["data"][name].as_str().unwrap_or_default().to_owned();
+            format!("{} {}: {}", error["code"], text("kind"), text("details"))
+        }
+    }
+}
+
+#[test]
+fn a_dead_server() {
+    let stage = Stage::configured(
+        "",
+        "providers:\n  dead: { base_url: 'http://127.0.0.1:9/v1' }\nmodels:\n  main: { provider: dead }\nmax_retries_per_step: 0\n",
+    );
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 1
+        error: `dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run -j hi | grep -v '\"session\"'",
+        &expect![[r#"
+        exit 0
+        {"type":"error","kind":"connection","message":"`dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?"}
+        error: `dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?
+    "#]],
+    );
+}
+
+#[test]
+fn arguments_that_cannot_be_used() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow run -s nope hi",
+        &expect![[r#"
+        exit 4
+        error: There is no session nope. `crow-cli inspect` lists the sessions there are.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run",
+        &expect![[r#"
+        exit 2
+        error: there is no prompt
+        hint: give one as an argument, with -f FILE, or use -i to type
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run ''",
+        &expect![[r#"
+        exit 2
+        error: The prompt is empty. Say what should be done.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run - < /dev/null",
+        &expect![[r#"
+        exit 2
+        error: The prompt is empty. Say what should be done.
+    "#]],
+    );
+}
+
+#[test]
+fn files_that_are_not_there_and_words_nobody_knows() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow run -c nowhere hi",
+        &expect![[r#"
+        exit 2
+        error: could not work in nowhere: No such file or directory (os error 2)
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run -f nowhere.md",
+        &expect![[r#"
+        exit 2
+        error: could not read nowhere.md: No such file or directory (os error 2)
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run -f /",
+        &expect![[r#"
+        exit 2
+        error: could not read /: Is a directory (os error 21)
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run --mode yolo hi",
+        &expect![[r#"
+        exit 2
+        error: invalid value 'yolo' for '--mode <MODE>'
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run --fly hi",
+        &expect![[r#"
+        exit 2
+        error: unexpected argument '--fly' found
+    "#]],
+    );
+    check(
+        &stage,
+        "crow fly",
+        &expect![[r#"
+        exit 2
+        error: unrecognized subcommand 'fly'
+    "#]],
+    );
+    check(
+        &stage,
+        "crow inspect -s nope",
+        &expect![[r#"
+        exit 4
+        error: there is no session nope
+        hint: `crow-cli inspect` lists the sessions
+    "#]],
+    );
+}
+
+#[test]
+fn json_lines_only() {
+    let stage = Stage::new(
+        "thought \"Hm.\" | text \"I plan.\" | call todo {\"entries\":[{\"content\":\"Look\",\"status\":\"pending\"}]} | usage 5 2\ntext \"Done.\" | usage 9 2",
+    );
+    let ran = stage.crow("crow run -j 'plan it'");
+    let mut told = String::new();
+    for line in ran.stdout.lines() {
+        let event: Value = serde_json::from_str(line).expect("a line of JSON");
+        let fields = event.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+        told += &format!("{} ({})\n", event["type"], fields.join(" "));
+    }
+    expect![[r#"
+        "session" (type session)
+        "thought" (type text)
+        "message" (type text)
+        "usage" (type used size)
+        "tool_call" (type id title status input content)
+        "tool_call" (type id status)
+        "tool_call" (type id status content)
+        "plan" (type entries)
+        "message" (type text)
+        "usage" (type used size)
+        "result" (type session stop_reason text)
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn a_call_that_nobody_can_allow() {
+    let stage = Stage::new("call terminal {\"command\":\"touch ran\"}\ntext \"It was refused.\"");
+    check(
+        &stage,
+        "crow run 'touch it'",
+        &expect![[r#"
+        exit 5
+        It was refused.
+        error: a call needed permission and nobody could be asked
+        hint: allow it with -y, or choose a --mode
+    "#]],
+    );
+    assert!(!stage.world.project().join("ran").exists());
+    expect![[r#"
+        [
+            "touch it",
+            "",
+            "not run: the person refused it",
+        ]"#]]
+    .assert_eq(&format!("{:#?}", stage.told()));
+}
+
+#[test]
+fn yes_allows_it() {
+    let stage = Stage::new("call terminal {\"command\":\"touch ran\"}\ntext \"It ran.\"");
+    check(
+        &stage,
+        "crow run -y 'touch it'",
+        &expect![[r#"
+        exit 0
+        It ran.
+    "#]],
+    );
+    assert!(stage.world.project().join("ran").exists());
+}
+
+#[test]
+fn prompts_from_stdin_and_from_a_file() {
+    let stage = Stage::new("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
+    stage.world.file("task.md", "from a file\nwith two lines\n");
+    for (args, told) in [
+        ("crow run -", "from stdin"),
+        ("crow run -f -", "from stdin"),
+        ("crow run -f task.md", "from a file\nwith two lines\n"),
+    ] {
+        let ran = stage.crow_hears(args, "from stdin");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(stage.told(), [told]);
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough() {
+    let words = "word ".repeat(20_000);
+    let stage = Stage::new(&format!("text {words:?}\ntext {words:?}\ntext {words:?}"));
+    for args in ["run hi", "run -j hi", "inspect", "models"] {
+        let ran = stage.crow(&format!("{{ crow {args}; echo $? >&3; }} 3>code | head -c 1 > /dev/null"));
+        let code = std::fs::read_to_string(stage.world.project().join("code")).expect("the code");
+        assert_eq!(
+            (code.as_str(), ran.stderr.contains("panicked")),
+            ("0\n", false),
+            "{args}: {}",
+            ran.stderr
+        );
+    }
+    let ran = stage.crow("crow models >&-; echo $?");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.contains("panicked")), ("0\n", false), "{}", ran.stderr);
+}
+
+#[test]
+fn a_full_device() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow models > /dev/full",
+        &expect![[r#"
+        exit 1
+        error: could not write the result: No space left on device (os error 28)
+    "#]],
+    );
+}
+
+#[test]
+fn the_limit_of_requests() {
+    let stage = Stage::configured(
+        "call glob {\"pattern\":\"*\"}\ncall glob {\"pattern\":\"*\"}",
+        "providers:\n  fake: { base_url: $URL }\nmodels:\n  main: { provider: fake }\nmax_turn_requests: 2\n",
+    );
+    check(
+        &stage,
+        "crow run loop",
+        &expect![[r#"
+        exit 6
+        error: the limit of model calls in one turn was reached
+        hint: go on with the same session, or raise max_turn_requests
+    "#]],
+    );
+}
+
+#[test]
+fn no_escape_codes_where_nobody_wants_them() {
+    let stage = Stage::new(
+        "text \"**Bold** `code`\\n\\n# Head\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\\n\"\ntext \"**Bold**\"\ntext \"**Bold**\"",
+    );
+    for args in [
+        "crow run hi",
+        "TERM=dumb crow run hi",
+        "NO_COLOR=1 crow run hi",
+        "NO_COLOR=1 crow inspect",
+        "TERM=dumb crow models",
+    ] {
+        let ran = stage.crow(args);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!(ran.stdout + &ran.stderr).contains('\u{1b}'), "{args}");
+    }
+}
+
+#[test]
+fn a_session_goes_on() {
+    let stage = Stage::new("text \"One.\"\ntext \"Two.\"");
+    check(
+        &stage,
+        "crow inspect",
+        &expect![[r#"
+        exit 0
+        no sessions yet
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run first",
+        &expect![[r#"
+        exit 0
+        One.
+    "#]],
+    );
+    let sessions = stage.sessions();
+    assert_eq!(sessions.len(), 1);
+    check(
+        &stage,
+        &format!("crow run -s {} second", sessions[0]),
+        &expect![[r#"
+        exit 0
+        Two.
+    "#]],
+    );
+    assert_eq!(stage.told(), ["first", "One.", "second"]);
+    assert_eq!(stage.sessions(), sessions);
+    check(
+        &stage,
+        &format!("crow inspect -m -s {}", sessions[0]),
+        &expect![[r#"
+        exit 0
+        user msg-0
+          first
+
+        assistant msg-1
+          One.
+
+        user msg-2
+          second
+
+        assistant msg-3
+          Two.
+
+    "#]],
+    );
+}
+
+#[test]
+fn prompts_from_a_pipe_one_after_the_other() {
+    let stage = Stage::new("text \"One.\"\nstatus 401\ntext \"Three.\"");
+    check(
+        &stage,
+        "printf 'first\\nsecond\\n\\nthird\\n' | crow run -i",
+        &expect![[r#"
+            exit 0
+            One.
+
+            Three.
+            error: `fake` wants a key (401); configure `api_key` for it
+        "#]],
+    );
+}

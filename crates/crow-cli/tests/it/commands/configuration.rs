@@ -1,0 +1,315 @@
+//! A configuration folder that is wrong in some way, and what a terminal and an editor hear of it.
+
+use std::fs;
+
+use expect_test::expect;
+
+use super::{Stage, check, in_an_editor};
+
+/// A key that must never be shown or stored.
+const KEY: &str = "sk-wrong-0123456789abcdef";
+
+const WITH_A_KEY: &str = "providers:\n  acme: { base_url: $URL, api_key: '${ACME_API_KEY}' }\n\
+                          models:\n  main: { provider: acme, model: scripted }\nmax_retries_per_step: 0\n";
+
+#[test]
+fn a_configuration_that_is_no_yaml() {
+    let stage = Stage::configured("", "providers:\n  fake: { base_url: $URL\nmodels: {\n");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 3
+        error: $HOME/.crow/config.yaml:3: while parsing a flow mapping, did not find expected ',' or '}'
+    "#]],
+    );
+    check(
+        &stage,
+        "crow models",
+        &expect![[r#"
+        exit 3
+        error: $HOME/.crow/config.yaml:3: while parsing a flow mapping, did not find expected ',' or '}'
+    "#]],
+    );
+    expect![[r#"
+        new: -32603 config: $HOME/.crow/config.yaml:3: while parsing a flow mapping, did not find expected ',' or '}'
+        list: -32603 config: $HOME/.crow/config.yaml:3: while parsing a flow mapping, did not find expected ',' or '}'
+    "#]].assert_eq(&in_an_editor(&stage));
+}
+
+#[test]
+fn a_configuration_with_a_wrong_type() {
+    let stage = Stage::configured("", "providers:\n  fake: { base_url: $URL }\nmodels: [scripted]\n");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 3
+        error: $HOME/.crow/config.yaml:3: models: expected a map from names to settings, found a list
+    "#]],
+    );
+    check(
+        &stage,
+        "crow models",
+        &expect![[r#"
+        exit 3
+        error: $HOME/.crow/config.yaml:3: models: expected a map from names to settings, found a list
+    "#]],
+    );
+    expect![[r#"
+        new: -32603 config: $HOME/.crow/config.yaml:3: models: expected a map from names to settings, found a list
+        list: -32603 config: $HOME/.crow/config.yaml:3: models: expected a map from names to settings, found a list
+    "#]].assert_eq(&in_an_editor(&stage));
+}
+
+#[test]
+fn a_model_that_is_not_configured() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow run -m nope hi",
+        &expect![[r#"
+        exit 2
+        error: The model nope is not configured. Configured: scripted.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run -m scriptd hi",
+        &expect![[r#"
+        exit 2
+        error: The model scriptd is not configured. Configured: scripted.
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_configured() {
+    let stage = Stage::configured("", "");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 3
+        error: No model is configured. Run `crow-cli init`, or name a provider and a model in $HOME/.crow/config.yaml.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow models",
+        &expect![[r#"
+        exit 3
+        error: no model is configured in $HOME/.crow/config.yaml
+        hint: run `crow-cli init`, or set OPENAI_API_KEY or OPENROUTER_API_KEY and run `crow-cli init -y`
+    "#]],
+    );
+    expect![[r#"
+        new: ok
+        prompt: -32603 config: No model is configured. Run `crow-cli init`, or name a provider and a model in $HOME/.crow/config.yaml.
+        list: ok
+    "#]].assert_eq(&in_an_editor(&stage));
+}
+
+#[test]
+fn no_key() {
+    let stage = Stage::configured(r#"status 401 {"error":{"message":"no key"}}"#, WITH_A_KEY);
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 1
+        error: `acme` wants a key (401): no key; put it into ACME_API_KEY
+    "#]],
+    );
+}
+
+#[test]
+fn a_wrong_key_is_named_and_never_shown() {
+    let refused = format!(r#"status 401 {{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
+    let stage = Stage::configured(&format!("{refused}\n{refused}"), WITH_A_KEY);
+    fs::write(stage.world.home().join(".crow/.env"), format!("ACME_API_KEY={KEY}\n")).expect("written");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 1
+        error: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
+    "#]],
+    );
+    let ran = stage.crow("crow -v run -j hi");
+    assert!(stage.server.heads().iter().all(|head| head.contains(KEY)), "the provider gets the key");
+    fs::remove_file(stage.world.home().join(".crow/.env")).expect("removed");
+    for (place, text) in [("stdout", ran.stdout), ("stderr", ran.stderr), ("a file", stage.stored())] {
+        assert!(!text.contains(KEY), "the key is in {place}");
+    }
+}
+
+#[test]
+fn a_command_does_not_get_the_key() {
+    let script = "call terminal {\"command\":\"env\"}\ntext \"No key there.\"\n";
+    let stage = Stage::configured(&script.repeat(2), WITH_A_KEY);
+    let env_file = stage.world.home().join(".crow/.env");
+    for (in_file, in_environment) in [(KEY, ""), ("", KEY)] {
+        fs::write(&env_file, format!("ACME_API_KEY={in_file}\n")).expect("written");
+        let ran = stage.crow(&format!("export ACME_API_KEY={in_environment}; crow run -y hi"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let told = stage.told().join("\n");
+        assert!(told.contains("HOME=") && !told.contains(KEY), "{told}");
+    }
+}
+
+#[test]
+fn no_home() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "unset HOME; crow run hi",
+        &expect![[r#"
+        exit 3
+        error: the configuration folder is unknown because HOME is not set
+        hint: name the folder with --config-dir or CROW_CONFIG_DIR
+    "#]],
+    );
+    check(
+        &stage,
+        "HOME=; export HOME; crow models",
+        &expect![[r#"
+        exit 3
+        error: the configuration folder is unknown because HOME is not set
+        hint: name the folder with --config-dir or CROW_CONFIG_DIR
+    "#]],
+    );
+    check(
+        &stage,
+        "unset HOME; crow acp < /dev/null",
+        &expect![[r#"
+        exit 3
+        error: the configuration folder is unknown because HOME is not set
+        hint: name the folder with --config-dir or CROW_CONFIG_DIR
+    "#]],
+    );
+    check(
+        &stage,
+        "crow=$HOME/.crow; unset HOME; crow -d $crow models",
+        &expect![[r#"
+        exit 0
+        NAME      PROVIDER  MODEL     WINDOW
+        scripted  fake      scripted  8000    default
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_in_place_of_the_folder() {
+    let stage = Stage::new("");
+    let crow = stage.world.home().join(".crow");
+    fs::remove_dir_all(&crow).expect("removed");
+    fs::write(&crow, "").expect("written");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+            exit 3
+            error: could not read $HOME/.crow/.env: Not a directory (os error 20)
+            hint: a file is where a folder should be; move it away, or name another folder with --config-dir
+        "#]],
+    );
+    check(
+        &stage,
+        "crow inspect",
+        &expect![[r#"
+            exit 3
+            error: could not read $HOME/.crow/.env: Not a directory (os error 20)
+            hint: a file is where a folder should be; move it away, or name another folder with --config-dir
+        "#]],
+    );
+    expect![[r#"
+        new: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (a file is where a folder should be; move it away, or name another folder with --config-dir)
+        list: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (a file is where a folder should be; move it away, or name another folder with --config-dir)
+    "#]].assert_eq(&in_an_editor(&stage));
+}
+
+#[test]
+fn a_database_that_is_none() {
+    let stage = Stage::new("");
+    fs::write(stage.world.home().join(".crow/crow.db"), "these are my notes, ".repeat(50)).expect("written");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 1
+        error: $HOME/.crow/crow.db is not a database; move it away or name another file
+    "#]],
+    );
+    check(
+        &stage,
+        "crow inspect",
+        &expect![[r#"
+        exit 1
+        error: $HOME/.crow/crow.db is not a database; move it away or name another file
+    "#]],
+    );
+    expect![[r#"
+        new: -32603 store: $HOME/.crow/crow.db is not a database; move it away or name another file
+        list: -32603 store: $HOME/.crow/crow.db is not a database; move it away or name another file
+    "#]]
+    .assert_eq(&in_an_editor(&stage));
+}
+
+#[test]
+fn a_folder_in_place_of_the_database() {
+    let stage = Stage::new("");
+    fs::create_dir(stage.world.home().join(".crow/crow.db")).expect("made");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 1
+        error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
+    "#]],
+    );
+    check(
+        &stage,
+        "crow inspect",
+        &expect![[r#"
+        exit 1
+        error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
+    "#]],
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow -d /proc/crow run hi",
+        &expect![[r#"
+        exit 1
+        error: the database /proc/crow/crow.db cannot be opened (No such file or directory (os error 2)); check the path and its permissions
+    "#]],
+    );
+    check(
+        &stage,
+        "crow -d /proc/crow inspect",
+        &expect![[r#"
+        exit 0
+        no sessions yet
+    "#]],
+    );
+}
+
+#[test]
+fn a_configuration_that_is_no_text() {
+    let stage = Stage::new("");
+    fs::write(stage.world.home().join(".crow/config.yaml"), b"models: \xff\xfe\n").expect("written");
+    check(
+        &stage,
+        "crow run hi",
+        &expect![[r#"
+        exit 3
+        error: could not read $HOME/.crow/config.yaml: stream did not contain valid UTF-8
+        hint: save the file as UTF-8 text
+    "#]],
+    );
+}

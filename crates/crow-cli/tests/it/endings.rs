@@ -1,0 +1,294 @@
+//! How the program ends, and what happens at the ends of what it needs: the client, the disk, the reader.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints what it measured"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crow_testkit::client::{FakeClient, World};
+use crow_testkit::{Answer, ModelServer};
+use expect_test::expect;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+/// What is promised is a tenth of a second; a loaded machine may take longer, a hang takes for ever.
+const ENDED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Resident memory of an agent whose client reads nothing.
+const MEMORY_KB_MAX: u64 = 64 * 1024;
+
+/// A program that would outlive everything, with a child of its own.
+const FOR_EVER: &str =
+    r#"call terminal {"command":"sleep 1000 & echo $! > child; echo $$ > shell; echo started; wait"}"#;
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+}
+
+impl Stage {
+    async fn new(script: &str) -> Self {
+        let server = ModelServer::start(script);
+        let world = World::new(server.base_url());
+        let client = FakeClient::start(binary(), &world.home()).await;
+        Self { server, world, client }
+    }
+
+    /// Starts a turn whose command waits for ever, and gives the pids of its shell and its shell's child.
+    async fn waits_for_ever(&mut self) -> (String, Vec<String>) {
+        let session = self.client.new_session(&self.world.project()).await;
+        self.client.send("session/prompt", prompt(&session, "wait")).await;
+        self.client.until("~  \"started").await;
+        let pid = |name: &str| fs::read_to_string(self.world.project().join(name)).expect("a pid");
+        (session, ["shell", "child"].map(|name| pid(name).trim().to_owned()).into())
+    }
+
+    /// What another process hears when it loads a session.
+    async fn loaded(&self, session: &str) -> String {
+        let mut client = FakeClient::start(binary(), &self.world.home()).await;
+        let params = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});
+        let loaded = client.request("session/load", params).await;
+        loaded.expect("the session loads");
+        client.log()
+    }
+}
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+fn prompt(session: &str, text: &str) -> Value {
+    json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
+fn sh(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(binary());
+    command
+}
+
+async fn signal(name: &str, pid: u32) {
+    let sent = sh(&format!("kill -{name} {pid}")).status().await;
+    assert!(sent.expect("the shell starts").success());
+}
+
+#[track_caller]
+fn check(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test);
+}
+
+/// Waits until none of these processes runs; one that nobody has waited for yet is gone as well.
+async fn gone(pids: &[String]) {
+    let runs = |pid: &String| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
+    };
+    let started = Instant::now();
+    while pids.iter().any(runs) {
+        assert!(started.elapsed() < ENDED_WITHIN, "{pids:?} still run");
+        tokio::task::yield_now().await;
+    }
+}
+
+fn measured(what: &str, started: Instant) {
+    let took = started.elapsed();
+    println!("{what}: {took:?}");
+    assert!(took < ENDED_WITHIN, "{what} took {took:?}");
+}
+
+#[test]
+fn an_idle_agent_ends_with_its_client() {
+    check(async {
+        let mut stage = Stage::new("").await;
+        stage.client.new_session(&stage.world.project()).await;
+        let started = Instant::now();
+        assert!(stage.client.hang_up().await.success());
+        measured("idle, stdin closed", started);
+    });
+}
+
+#[test]
+fn an_agent_ends_with_its_client_before_it_says_hello() {
+    check(async {
+        let world = World::new("http://127.0.0.1:9/v1");
+        let client = FakeClient::start_silent(binary(), &world.home());
+        assert!(client.hang_up().await.success());
+        assert!(!world.home().join(".crow/crow.db").exists(), "nothing is made for nobody");
+    });
+}
+
+#[test]
+fn a_working_agent_ends_with_its_client() {
+    check(async {
+        let mut stage = Stage::new(FOR_EVER).await;
+        let (session, pids) = stage.waits_for_ever().await;
+        let client =
+            std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
+        let started = Instant::now();
+        assert!(client.hang_up().await.success());
+        measured("working, stdin closed", started);
+        gone(&pids).await;
+        expect![[r#"
+            < prompt[msg-0] wait
+            < call call-1-0 terminal "`sleep 1000 & echo $! > child; echo $$ > shell; echo started; wait`" failed {"command":"sleep 1000 & echo $! > child; echo $$ > shell; echo started; wait"} "started\nstopped: the turn was cancelled"
+            < title wait
+        "#]].assert_eq(&stage.loaded(&session).await);
+    });
+}
+
+#[test]
+fn an_agent_that_hears_the_model_ends_with_its_client() {
+    check(async {
+        let mut stage = Stage::new(r#"text "I begin" | hold"#).await;
+        let session = stage.client.new_session(&stage.world.project()).await;
+        stage.client.send("session/prompt", prompt(&session, "go on")).await;
+        stage.client.until("I begin").await;
+        let client =
+            std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
+        let started = Instant::now();
+        assert!(client.hang_up().await.success());
+        measured("listening, stdin closed", started);
+        stage.server.disconnected(0).await;
+        expect![[r#"
+            < prompt[msg-0] go on
+            < text[msg-1] I begin
+            < title go on
+        "#]]
+        .assert_eq(&stage.loaded(&session).await);
+    });
+}
+
+#[test]
+fn a_working_agent_ends_when_it_is_asked_to() {
+    check(async {
+        for name in ["TERM", "HUP"] {
+            let mut stage = Stage::new(FOR_EVER).await;
+            let (session, pids) = stage.waits_for_ever().await;
+            let next = FakeClient::start(binary(), &stage.world.home()).await;
+            let client = std::mem::replace(&mut stage.client, next);
+            let started = Instant::now();
+            signal(name, client.pid()).await;
+            client.end().await;
+            measured(name, started);
+            gone(&pids).await;
+            let heard = stage.loaded(&session).await;
+            assert!(heard.contains("< call call-1-0 terminal") && heard.contains("failed"), "{heard}");
+        }
+    });
+}
+
+#[test]
+fn a_killed_agent_takes_its_shell_along() {
+    check(async {
+        let mut stage = Stage::new(FOR_EVER).await;
+        let (_, pids) = stage.waits_for_ever().await;
+        stage.client.kill().await;
+        gone(&pids[..1]).await;
+        // Nobody is left to kill what the shell itself had started.
+        sh(&format!("kill -KILL {}", pids[1])).status().await.expect("the shell starts");
+    });
+}
+
+#[test]
+fn a_full_disk_fails_the_turn_and_loses_nothing() {
+    check(async {
+        let server = ModelServer::start("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
+        let world = World::new(server.base_url());
+        // No file may grow beyond this; the signal would end the process before it sees the error.
+        let command = sh("trap '' XFSZ; ulimit -f 1024; exec \"$0\" acp");
+        let mut client = FakeClient::start_command(command, &world.home());
+        client.request("initialize", json!({"protocolVersion": 1})).await.expect("hello");
+        let session = client.new_session(&world.project()).await;
+        let mut told = Vec::new();
+        let large = "words ".repeat(1_000_000);
+        for text in ["small", &large, "small again"] {
+            told.push(match client.request("session/prompt", prompt(&session, text)).await {
+                Ok(ended) => ended["stopReason"].to_string(),
+                Err(error) => error["data"].to_string().replace(&world.home().display().to_string(), "$HOME"),
+            });
+        }
+        expect![[r#"
+            "end_turn"
+            {"kind":"store","details":"the database $HOME/.crow/crow.db could not be read or written (disk I/O error); check the disk and its free space"}
+            "end_turn"
+        "#]].assert_eq(&(told.join("\n") + "\n"));
+        assert!(client.hang_up().await.success());
+        let client = FakeClient::start(binary(), &world.home()).await;
+        let stage = Stage { server, world, client };
+        expect![[r#"
+            < prompt[msg-0] small
+            < text[msg-1] One.
+            < prompt[msg-2] small again
+            < text[msg-3] Two.
+            < title small
+        "#]]
+        .assert_eq(&stage.loaded(&session).await);
+    });
+}
+
+/// A number of `/proc/PID/status`.
+fn status_kb(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel says it");
+    line.trim_matches(|c: char| !c.is_ascii_digit()).parse().expect("a number")
+}
+
+/// Processor time that a process has used so far.
+fn n_ticks(pid: u32) -> Vec<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    fields.skip(11).take(2).map(str::to_owned).collect()
+}
+
+/// Waits until a process has done nothing for a while: it is held back.
+async fn stalled(pid: u32) {
+    const QUIET_TICKS: u32 = 10;
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    let (mut last, mut n_quiet) = (n_ticks(pid), 0);
+    while n_quiet < QUIET_TICKS {
+        ticks.tick().await;
+        let now = n_ticks(pid);
+        n_quiet = if now == last { n_quiet + 1 } else { 0 };
+        last = now;
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_costs_little_and_loses_nothing() {
+    const N_CHUNKS: u32 = 200_000;
+    let chunk = |n: u32| format!("{n} {:90} ", "bottles");
+    check(async {
+        let mut body = String::new();
+        for n in 0..N_CHUNKS {
+            let delta = json!({"choices": [{"index": 0, "delta": {"content": chunk(n)}}]});
+            body += &format!("data: {delta}\n\n");
+        }
+        body +=
+            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+        let mut stage = Stage::new("").await;
+        stage.server.add(crow_testkit::Script::new([Answer::raw(body)]));
+        let session = stage.client.new_session(&stage.world.project()).await;
+        let id = stage.client.send("session/prompt", prompt(&session, "count")).await;
+        stage.server.wait_for_requests(1).await;
+        let pid = stage.client.pid();
+        stalled(pid).await;
+        let resident = status_kb(pid, "VmRSS:");
+        println!("held back: {resident} kB, of which {} are not the program", status_kb(pid, "RssAnon:"));
+        assert!(resident < MEMORY_KB_MAX, "{resident} kB");
+        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        println!("peak: {} kB", status_kb(pid, "VmHWM:"));
+        let log = stage.client.log();
+        let heard = log.lines().find_map(|line| line.strip_prefix("< text[msg-1] ")).expect("words");
+        let said: String = (0..N_CHUNKS).map(chunk).collect();
+        assert!(heard == said, "something is missing or out of order");
+    });
+}

@@ -1,0 +1,498 @@
+//! The whole agent, from a client's line to the model's request, as transcripts.
+
+use std::path::Path;
+
+use crow_testkit::golden::play;
+use expect_test::{Expect, expect};
+
+fn check(script: &str, transcript: &Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+    transcript.assert_eq(&runtime.expect("a runtime can be made").block_on(play(binary, script)));
+}
+
+#[test]
+fn plain_answer() {
+    check(
+        r#"
+        model: thought "They greet." | text "Hello " | text "there." | usage 20 4
+        > prompt hello
+        > end
+        "#,
+        &expect![[r#"
+            > prompt hello
+            < thought[msg-1] They greet.
+            < text[msg-1] Hello there.
+            < usage 24/8000
+            < title hello
+            = end_turn
+            model saw user: "hello"
+        "#]],
+    );
+}
+
+#[test]
+fn tool_round() {
+    check(
+        r#"
+        file a.txt "apples\n"
+        model: text "I look." | call read {"file_path":"a.txt"} | usage 30 9
+        model: text "It says apples." | usage 50 5
+        > prompt what does a.txt say?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt what does a.txt say?
+            < text[msg-1] I look.
+            < usage 39/8000
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] It says apples.
+            < usage 55/8000
+            < title what does a.txt say?
+            = end_turn
+            model saw user: "what does a.txt say?"
+            model saw assistant: "I look." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+        "#]],
+    );
+}
+
+#[test]
+fn edit_shows_a_diff_and_asks_first() {
+    check(
+        r#"
+        file a.txt "one\ntwo\n"
+        model: call read {"file_path":"a.txt"}
+        model: call edit {"file_path":"a.txt","old_string":"two","new_string":"three"}
+        model: text "Done."
+        > prompt make two three
+        > end
+        "#,
+        &expect![[r#"
+            > prompt make two three
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tone\n     2\ttwo\n"
+            < call call-3-0 edit "Edit a.txt" pending {"file_path":"a.txt","old_string":"two","new_string":"three"}
+            ? Edit a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-3-0 in_progress
+            < call call-3-0 completed diff $HOME/project/a.txt "one\ntwo\n" -> "one\nthree\n"
+            < text[msg-5] Done.
+            < title make two three
+            = end_turn
+            model saw user: "make two three"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tone\n     2\ttwo\n"
+            model saw assistant: edit("{\"file_path\":\"a.txt\",\"old_string\":\"two\",\"new_string\":\"three\"}")
+            model saw tool: "edited a.txt in 1 place; match: exact\n     1\tone\n     2\tthree\n"
+        "#]],
+    );
+}
+
+#[test]
+fn refused_call_does_not_run() {
+    check(
+        r#"
+        model: call write {"file_path":"a.txt","content":"x"}
+        model: text "Then not."
+        > answer reject_once
+        > prompt write a file
+        > end
+        "#,
+        &expect![[r#"
+            > prompt write a file
+            < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
+            ? Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 failed "not run: the person refused it"
+            < text[msg-3] Then not.
+            < title write a file
+            = end_turn
+            model saw user: "write a file"
+            model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"x\"}")
+            model saw tool: "not run: the person refused it"
+        "#]],
+    );
+}
+
+#[test]
+fn always_is_asked_once() {
+    check(
+        r#"
+        model: call terminal {"command":"true"}
+        model: call terminal {"command":"true"}
+        model: text "Twice."
+        > answer allow_always
+        > prompt run true twice
+        > end
+        "#,
+        &expect![[r#"
+            > prompt run true twice
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            ? `true` [allow_once, reject_once, allow_always, reject_always] -> allow_always
+            < call call-1-0 in_progress
+            < call call-1-0 completed "(no output)"
+            < call call-3-0 terminal "`true`" pending {"command":"true"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "(no output)"
+            < text[msg-5] Twice.
+            < title run true twice
+            = end_turn
+            model saw user: "run true twice"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "(no output)"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "(no output)"
+        "#]],
+    );
+}
+
+#[test]
+fn two_calls_run_side_by_side() {
+    // Each waits for the other's file: one after the other they would never end.
+    check(
+        r#"
+        model: call terminal {"command":"touch a; until [ -e b ]; do :; done; echo one"} | call terminal {"command":"touch b; until [ -e a ]; do :; done; echo two"}
+        model: text "Both."
+        > prompt run both
+        > end
+        "#,
+        &expect![[r#"
+            > prompt run both
+            < call call-1-0 terminal "`touch a; until [ -e b ]; do :; done; echo one`" pending {"command":"touch a; until [ -e b ]; do :; done; echo one"}
+            < call call-1-1 terminal "`touch b; until [ -e a ]; do :; done; echo two`" pending {"command":"touch b; until [ -e a ]; do :; done; echo two"}
+            ? `touch a; until [ -e b ]; do :; done; echo one` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? `touch b; until [ -e a ]; do :; done; echo two` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-1 in_progress
+            < call call-1-0 completed "one\n"
+            < call call-1-1 completed "two\n"
+            < text[msg-4] Both.
+            < title run both
+            = end_turn
+            model saw user: "run both"
+            model saw assistant: terminal("{\"command\":\"touch a; until [ -e b ]; do :; done; echo one\"}") terminal("{\"command\":\"touch b; until [ -e a ]; do :; done; echo two\"}")
+            model saw tool: "one\n"
+            model saw tool: "two\n"
+        "#]],
+    );
+}
+
+#[test]
+fn cancel_in_text() {
+    check(
+        r#"
+        model: text "I begin" | hold
+        model: text "Again."
+        > prompt go on
+        > wait I begin
+        > cancel
+        > end
+        > hung-up 0
+        > prompt once more
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go on
+            < text[msg-1] I begin
+            > cancel
+            < title go on
+            = cancelled
+            > prompt once more
+            < text[msg-3] Again.
+            = end_turn
+            model saw user: "go on"
+            model saw assistant: "I begin"
+            model saw user: "once more"
+        "#]],
+    );
+}
+
+#[test]
+fn cancel_in_arguments() {
+    check(
+        r#"
+        model: text "I write" | chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"write","arguments":"{\"file_path\":\"a.txt\",\"content\":\"ha"}}]}}]} | hold
+        model: text "Nothing was written."
+        > prompt write it
+        > wait I write
+        > cancel
+        > end
+        > hung-up 0
+        > prompt did you?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt write it
+            < text[msg-1] I write
+            > cancel
+            < title write it
+            = cancelled
+            > prompt did you?
+            < text[msg-3] Nothing was written.
+            = end_turn
+            model saw user: "write it"
+            model saw assistant: "I write"
+            model saw user: "did you?"
+        "#]],
+    );
+}
+
+#[test]
+fn cancel_in_a_running_tool() {
+    check(
+        r#"
+        model: call terminal {"command":"echo started; read forever < /dev/zero; tail -f /dev/null"} | call read {"file_path":"gone"}
+        model: text "I stopped."
+        > prompt wait for ever
+        > wait ~  "started
+        > cancel
+        > end
+        > prompt what happened?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt wait for ever
+            < call call-1-0 terminal "`echo started; read forever < /dev/zero; tail -f /dev/null`" pending {"command":"echo started; read forever < /dev/zero; tail -f /dev/null"}
+            < call call-1-1 read "Read gone" pending {"file_path":"gone"}
+            < call call-1-1 in_progress
+            ? `echo started; read forever < /dev/zero; tail -f /dev/null` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-1 failed "could not read gone: it does not exist"
+            < call call-1-0 in_progress
+            > cancel
+            < call call-1-0 failed "started\nstopped: the turn was cancelled"
+            < title wait for ever
+            = cancelled
+            > prompt what happened?
+            < text[msg-5] I stopped.
+            = end_turn
+            model saw user: "wait for ever"
+            model saw assistant: terminal("{\"command\":\"echo started; read forever < /dev/zero; tail -f /dev/null\"}") read("{\"file_path\":\"gone\"}")
+            model saw tool: "started\nstopped: the turn was cancelled"
+            model saw tool: "could not read gone: it does not exist"
+            model saw user: "what happened?"
+        "#]],
+    );
+}
+
+#[test]
+fn cancel_while_permission_is_asked() {
+    check(
+        r#"
+        model: call terminal {"command":"true"}
+        model: text "Fine."
+        > answer silence
+        > prompt run true
+        > wait -> silence
+        > cancel
+        > end
+        > prompt well?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt run true
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            ? `true` [allow_once, reject_once, allow_always, reject_always] -> silence
+            > cancel
+            < takes its question back
+            < call call-1-0 failed "not run: the turn was cancelled"
+            < title run true
+            = cancelled
+            > prompt well?
+            < text[msg-4] Fine.
+            = end_turn
+            model saw user: "run true"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "not run: the turn was cancelled"
+            model saw user: "well?"
+        "#]],
+    );
+}
+
+#[test]
+fn load_after_a_kill_in_the_middle_of_a_call() {
+    check(
+        r#"
+        file a.txt "apples\n"
+        model: text "Both." | call read {"file_path":"a.txt"} | call terminal {"command":"echo started; tail -f /dev/null"} | usage 40 6
+        model: text "It was cut off."
+        > prompt read and wait
+        > wait ~  "started
+        > kill
+        > load
+        > prompt what happened?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt read and wait
+            < text[msg-1] Both.
+            < usage 46/8000
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-1 terminal "`echo started; tail -f /dev/null`" pending {"command":"echo started; tail -f /dev/null"}
+            < call call-1-0 in_progress
+            ? `echo started; tail -f /dev/null` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 completed "     1\tapples\n"
+            < call call-1-1 in_progress
+            > kill
+            > load
+            < prompt[msg-0] read and wait
+            < text[msg-1] Both.
+            < usage 46/8000
+            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < call call-1-1 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "not run to its end: Crow stopped while this call was open"
+            = loaded
+            > prompt what happened?
+            < text[msg-5] It was cut off.
+            < title read and wait
+            = end_turn
+            model saw user: "read and wait"
+            model saw assistant: "Both." read("{\"file_path\":\"a.txt\"}") terminal("{\"command\":\"echo started; tail -f /dev/null\"}")
+            model saw tool: "     1\tapples\n"
+            model saw tool: "not run to its end: Crow stopped while this call was open"
+            model saw user: "what happened?"
+        "#]],
+    );
+}
+
+#[test]
+fn replay_is_what_was_live() {
+    check(
+        r#"
+        file a.txt "one\n"
+        model: thought "Plan first." | text "A plan." | call todo {"entries":[{"content":"Read","status":"in_progress"}]} | usage 10 5
+        model: call read {"file_path":"a.txt"} | usage 20 5
+        model: text "One." | usage 30 5
+        > prompt plan and read
+        > end
+        > kill
+        > load
+        "#,
+        &expect![[r#"
+            > prompt plan and read
+            < thought[msg-1] Plan first.
+            < text[msg-1] A plan.
+            < usage 15/8000
+            < call call-1-0 todo "Plan" pending {"entries":[{"content":"Read","status":"in_progress"}]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "the plan has 1 steps, 0 completed"
+            < plan in_progress Read
+            < usage 25/8000
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\tone\n"
+            < text[msg-5] One.
+            < usage 35/8000
+            < title plan and read
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] plan and read
+            < thought[msg-1] Plan first.
+            < text[msg-1] A plan.
+            < usage 15/8000
+            < call call-1-0 todo "Plan" completed {"entries":[{"content":"Read","status":"in_progress"}]} "the plan has 1 steps, 0 completed"
+            < plan in_progress Read
+            < usage 25/8000
+            < call call-3-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tone\n"
+            < text[msg-5] One.
+            < usage 35/8000
+            < title plan and read
+            = loaded
+            model saw user: "plan and read"
+            model saw assistant: "A plan." todo("{\"entries\":[{\"content\":\"Read\",\"status\":\"in_progress\"}]}")
+            model saw tool: "the plan has 1 steps, 0 completed"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tone\n"
+        "#]],
+    );
+}
+
+#[test]
+fn far_below_the_window_nothing_is_compacted() {
+    check(
+        r#"
+        model: text "One." | usage 10 2
+        model: text "Two." | usage 20 2
+        > prompt one
+        > end
+        > prompt two
+        > end
+        "#,
+        &expect![[r#"
+            > prompt one
+            < text[msg-1] One.
+            < usage 12/8000
+            < title one
+            = end_turn
+            > prompt two
+            < text[msg-3] Two.
+            < usage 22/8000
+            = end_turn
+            model saw user: "one"
+            model saw assistant: "One."
+            model saw user: "two"
+        "#]],
+    );
+}
+
+#[test]
+fn arguments_that_cannot_be_read_do_not_run() {
+    check(
+        r#"
+        model: chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"touch ran"}}]}}]}
+        model: chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"terminal","arguments":"not even close"}}]}}]}
+        model: chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"touch ran\"}"}}]}}]} | finish "length"
+        model: text "I see."
+        > prompt break it
+        > end
+        "#,
+        &expect![[r#"
+            > prompt break it
+            < call call-1-0 terminal "`touch ran`" pending {"command":"touch ran"}
+            < call call-1-0 in_progress
+            < call call-1-0 failed "`terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps"
+            < call call-3-0 terminal "``" pending {}
+            < call call-3-0 in_progress
+            < call call-3-0 failed "`terminal` was not run: its arguments are not valid JSON (the arguments are not a JSON object: expected ident at line 1 column 2); send the call again"
+            < call call-5-0 terminal "`touch ran`" pending {"command":"touch ran"}
+            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-5-0 in_progress
+            < call call-5-0 completed "(no output)"
+            < text[msg-7] I see.
+            < title break it
+            = end_turn
+            model saw user: "break it"
+            model saw assistant: terminal("{\"command\":\"touch ran\"}")
+            model saw tool: "`terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, sho"
+            model saw assistant: terminal("{}")
+            model saw tool: "`terminal` was not run: its arguments are not valid JSON (the arguments are not a JSON object: expected ident at line 1 "
+            model saw assistant: terminal("{\"command\":\"touch ran\"}")
+            model saw tool: "(no output)"
+        "#]],
+    );
+}
+
+#[test]
+fn a_dead_model_fails_the_turn_and_not_the_session() {
+    check(
+        r#"
+        model: status 401 {"error":{"message":"bad key"}}
+        model: text "Back."
+        > prompt hello
+        > end
+        > prompt still there?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt hello
+            < title hello
+            ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
+            > prompt still there?
+            < text[msg-2] Back.
+            = end_turn
+            model saw user: "hello"
+            model saw user: "still there?"
+        "#]],
+    );
+}
