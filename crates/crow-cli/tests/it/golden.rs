@@ -245,7 +245,10 @@ fn cancel_in_a_running_tool() {
         r#"
         model: call terminal {"command":"echo started; read forever < /dev/zero; tail -f /dev/null"} | call read {"file_path":"gone"}
         model: text "I stopped."
+        > prompt /mode auto
+        > end
         > prompt wait for ever
+        > wait could not read
         > wait ~  "started
         > cancel
         > end
@@ -253,13 +256,17 @@ fn cancel_in_a_running_tool() {
         > end
         "#,
         &expect![[r#"
+            > prompt /mode auto
+            < mode auto
+            < config_option_update
+            < text[note-1] Mode auto, model scripted.⏎
+            = end_turn
             > prompt wait for ever
             < call call-1-0 terminal "`echo started; read forever < /dev/zero; tail -f /dev/null`" pending {"command":"echo started; read forever < /dev/zero; tail -f /dev/null"}
             < call call-1-1 read "Read gone" pending {"file_path":"gone"}
-            < call call-1-1 in_progress
-            ? `echo started; read forever < /dev/zero; tail -f /dev/null` [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-1-1 failed "could not read gone: it does not exist"
             < call call-1-0 in_progress
+            < call call-1-1 in_progress
+            < call call-1-1 failed "could not read gone: it does not exist"
             > cancel
             < call call-1-0 failed "started\nstopped: the turn was cancelled"
             < title wait for ever
@@ -315,9 +322,12 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
     check(
         r#"
         file a.txt "apples\n"
-        model: text "Both." | call read {"file_path":"a.txt"} | call terminal {"command":"echo started; tail -f /dev/null"} | usage 40 6
+        model: text "Both." | call terminal {"command":"echo started; tail -f /dev/null"} | call read {"file_path":"a.txt"} | usage 40 6
         model: text "It was cut off."
+        > prompt /mode auto
+        > end
         > prompt read and wait
+        > wait completed
         > wait ~  "started
         > kill
         > load
@@ -325,31 +335,35 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
         > end
         "#,
         &expect![[r#"
+            > prompt /mode auto
+            < mode auto
+            < config_option_update
+            < text[note-1] Mode auto, model scripted.⏎
+            = end_turn
             > prompt read and wait
             < text[msg-1] Both.
             < usage 46/8000
-            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-1-1 terminal "`echo started; tail -f /dev/null`" pending {"command":"echo started; tail -f /dev/null"}
+            < call call-1-0 terminal "`echo started; tail -f /dev/null`" pending {"command":"echo started; tail -f /dev/null"}
+            < call call-1-1 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
-            ? `echo started; tail -f /dev/null` [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-1-0 completed "     1\tapples\n"
             < call call-1-1 in_progress
+            < call call-1-1 completed "     1\tapples\n"
             > kill
             > load
             < prompt[msg-0] read and wait
             < text[msg-1] Both.
             < usage 46/8000
-            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
-            < call call-1-1 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "not run to its end: Crow stopped while this call was open"
+            < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "not run to its end: Crow stopped while this call was open"
+            < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             = loaded
             > prompt what happened?
             < text[msg-5] It was cut off.
             < title read and wait
             = end_turn
             model saw user: "read and wait"
-            model saw assistant: "Both." read("{\"file_path\":\"a.txt\"}") terminal("{\"command\":\"echo started; tail -f /dev/null\"}")
-            model saw tool: "     1\tapples\n"
+            model saw assistant: "Both." terminal("{\"command\":\"echo started; tail -f /dev/null\"}") read("{\"file_path\":\"a.txt\"}")
             model saw tool: "not run to its end: Crow stopped while this call was open"
+            model saw tool: "     1\tapples\n"
             model saw user: "what happened?"
         "#]],
     );
@@ -449,12 +463,12 @@ fn arguments_that_cannot_be_read_do_not_run() {
         "#,
         &expect![[r#"
             > prompt break it
-            < call call-1-0 terminal "`touch ran`" pending {"command":"touch ran"}
+            < call call-1-0 terminal "terminal" pending {"command":"touch ran"}
             < call call-1-0 in_progress
             < call call-1-0 failed "`terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps"
-            < call call-3-0 terminal "``" pending {}
+            < call call-3-0 terminal "terminal" pending {}
             < call call-3-0 in_progress
-            < call call-3-0 failed "`terminal` was not run: its arguments are not valid JSON (the arguments are not a JSON object: expected ident at line 1 column 2); send the call again"
+            < call call-3-0 failed "`terminal` was not run: the arguments are not a JSON object: expected ident at line 1 column 2"
             < call call-5-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-5-0 in_progress
@@ -466,7 +480,7 @@ fn arguments_that_cannot_be_read_do_not_run() {
             model saw assistant: terminal("{\"command\":\"touch ran\"}")
             model saw tool: "`terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, sho"
             model saw assistant: terminal("{}")
-            model saw tool: "`terminal` was not run: its arguments are not valid JSON (the arguments are not a JSON object: expected ident at line 1 "
+            model saw tool: "`terminal` was not run: the arguments are not a JSON object: expected ident at line 1 column 2"
             model saw assistant: terminal("{\"command\":\"touch ran\"}")
             model saw tool: "(no output)"
         "#]],

@@ -250,7 +250,8 @@ fn a_database_that_is_none() {
     "#]],
     );
     expect![[r#"
-        new: -32603 store: $HOME/.crow/crow.db is not a database; move it away or name another file
+        new: ok
+        prompt: -32603 store: $HOME/.crow/crow.db is not a database; move it away or name another file
         list: -32603 store: $HOME/.crow/crow.db is not a database; move it away or name another file
     "#]]
     .assert_eq(&in_an_editor(&stage));
