@@ -325,7 +325,15 @@ struct TurnJob {
 
 impl TurnJob {
     async fn run(self, mut talk: Conversation, parts: Vec<Part>) -> (Conversation, Result<TurnEnd, Failure>) {
+        tracing::info!(session = %self.id, "a turn begins");
         let end = self.turn(&mut talk, parts).await;
+        match &end {
+            // Sentences may hold what a server said; the kind is enough here.
+            Ok(TurnEnd::Failed(failure)) | Err(failure) => {
+                tracing::warn!(session = %self.id, kind = %failure.kind, "a turn failed");
+            }
+            Ok(end) => tracing::info!(session = %self.id, ?end, "a turn ended"),
+        }
         if let Err(error) = self.kit.store.sync().await {
             tracing::warn!(session = %self.id, %error, "the end of the turn may not survive a power cut");
         }

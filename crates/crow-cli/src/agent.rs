@@ -103,7 +103,7 @@ pub(crate) async fn stop_signal() {
         }
         (Err(error), _) | (_, Err(error)) => {
             tracing::warn!(%error, "signals end the process at once");
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

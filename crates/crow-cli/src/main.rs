@@ -6,6 +6,7 @@ mod demo;
 mod failure;
 mod init;
 mod inspect;
+mod log;
 mod models;
 mod run;
 mod settings;
@@ -26,6 +27,7 @@ use crate::{
     agent::Source,
     cli::{Cli, Command},
     failure::{Code, Exit},
+    log::Volume,
     settings::{Environment, Settings},
 };
 
@@ -40,12 +42,14 @@ fn run(cli: Cli) -> Result<(), Exit> {
     let mut out = io::BufWriter::new(io::stdout());
     let env = settings::environment();
     let dir = settings::config_dir(cli.config_dir, &env)?;
-    if cli.verbose {
-        log_to_stderr();
-    }
+    let volume = if cli.verbose { Volume::Verbose } else { Volume::Normal };
     match cli.command {
-        Command::Acp => agent::serve(Source { dir, env: Arc::new(env) })?,
+        Command::Acp => {
+            log::start(&dir, volume);
+            agent::serve(Source { dir, env: Arc::new(env) })?;
+        }
         Command::Run(args) => {
+            log::start(&dir, volume);
             load(&dir, &env)?;
             run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
         }
@@ -80,12 +84,6 @@ fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<
 fn current_dir() -> Result<PathBuf, Exit> {
     std::env::current_dir()
         .map_err(|error| Exit::new(Code::Failed, format!("could not find the current folder: {error}")))
-}
-
-/// Says on stderr what happens inside; stdout belongs to results and to the protocol.
-fn log_to_stderr() {
-    let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(tracing::Level::DEBUG);
-    subscriber.with_ansi(console::colors_enabled_stderr()).init();
 }
 
 /// Reads the settings and says on stderr what is odd in them.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub struct Agent {
+pub(crate) struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
@@ -18,11 +18,11 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub fn start(port: u16) -> Self {
+    pub(crate) fn start(port: u16) -> Self {
         Self::at(port, Rc::new(TempDir::new().unwrap()))
     }
 
-    pub fn at(port: u16, home: Rc<TempDir>) -> Self {
+    pub(crate) fn at(port: u16, home: Rc<TempDir>) -> Self {
         let folder = home.path().join(".crow");
         fs::create_dir_all(&folder).unwrap();
         fs::write(home.path().join("file.txt"), "hello\n").unwrap();
@@ -43,37 +43,37 @@ impl Agent {
         Self { child, stdin, lines, home, next_id: 0 }
     }
 
-    pub fn home(&self) -> Rc<TempDir> {
+    pub(crate) fn home(&self) -> Rc<TempDir> {
         self.home.clone()
     }
 
-    pub fn hello(&mut self) {
-        let id = self.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+    pub(crate) fn hello(&mut self) {
+        let id = self.request("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
         self.answer(id);
     }
 
-    pub fn new_session(&mut self) -> String {
-        let id = self.request("session/new", json!({"cwd": self.home.path(), "mcpServers": []}));
+    pub(crate) fn new_session(&mut self) -> String {
+        let id = self.request("session/new", &json!({"cwd": self.home.path(), "mcpServers": []}));
         self.answer(id)["result"]["sessionId"].as_str().unwrap().to_owned()
     }
 
-    pub fn load(&mut self, session: &str) {
+    pub(crate) fn load(&mut self, session: &str) {
         let cwd = self.home.path().to_owned();
-        let id = self.request("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+        let id = self.request("session/load", &json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
         self.answer(id);
     }
 
-    pub fn prompt(&mut self, session: &str) {
+    pub(crate) fn prompt(&mut self, session: &str) {
         let prompt = json!([{"type": "text", "text": "go on"}]);
-        self.request("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+        self.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
     }
 
-    pub fn cancel(&mut self, session: &str) {
+    pub(crate) fn cancel(&mut self, session: &str) {
         self.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}));
     }
 
     /// Waits for the model's first words and says when they came.
-    pub fn first_update(&mut self) -> Instant {
+    pub(crate) fn first_update(&mut self) -> Instant {
         loop {
             let line = self.line();
             if line.contains("agent_message_chunk") {
@@ -82,7 +82,7 @@ impl Agent {
         }
     }
 
-    pub fn end_of_turn(&mut self) {
+    pub(crate) fn end_of_turn(&mut self) {
         loop {
             let line = self.line();
             assert!(!line.contains("\"error\""), "{line}");
@@ -93,23 +93,23 @@ impl Agent {
     }
 
     /// Waits until nothing is left to do: a request that has to go through everything is answered.
-    pub fn settle(&mut self) {
-        let id = self.request("session/list", json!({}));
+    pub(crate) fn settle(&mut self) {
+        let id = self.request("session/list", &json!({}));
         self.answer(id);
         std::thread::sleep(Duration::from_millis(50));
     }
 
-    pub fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let times = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
         Duration::from_nanos(times.filter_map(|times| times.split(' ').next()?.parse::<u64>().ok()).sum())
     }
 
-    pub fn resident_kb(&self) -> u64 {
+    pub(crate) fn resident_kb(&self) -> u64 {
         self.status("VmRSS:")
     }
 
-    pub fn peak_kb(&self) -> u64 {
+    pub(crate) fn peak_kb(&self) -> u64 {
         self.status("VmHWM:")
     }
 
@@ -119,14 +119,12 @@ impl Agent {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    pub fn hang_up(&mut self) -> Option<ChildStdin> {
-        let stdin = self.stdin.take();
-        drop(stdin);
+    pub(crate) fn hang_up(&mut self) {
+        drop(self.stdin.take());
         self.child.wait().unwrap();
-        None
     }
 
-    fn request(&mut self, method: &str, params: Value) -> u64 {
+    fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.next_id += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params}));
         self.next_id
@@ -161,7 +159,6 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        drop(self.stdin.take());
-        let _ = self.child.wait();
+        self.hang_up();
     }
 }

@@ -1,6 +1,8 @@
 //! What the promises of speed and memory come to on this machine: `cargo bench -p crow-cli`.
 //!
 //! Drives the real binary over pipes and answers it from threads of this process, so that both ends share a clock.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "it starts the agent as an editor does")]
 
 mod client;
 mod model;
@@ -87,7 +89,7 @@ fn turns(model: &Model) {
         tool.push(requests.1.arrived - requests.0.first_byte);
     }
     row("a turn with one read, reply -> next request", &mut tool, "0.8 ms");
-    drop(agent.hang_up());
+    agent.hang_up();
     let mut loads = Vec::new();
     let n_messages = TURNS * 2 + 50 * 4;
     for _ in 0..10 {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// What the next request is answered with.
 #[derive(Clone, Copy)]
-pub enum Plan {
+pub(crate) enum Plan {
     /// So many chunks of text.
     Words(usize),
     /// A call of `read`, then text once its result is there.
@@ -19,9 +19,9 @@ pub enum Plan {
 
 /// When a request came and its answer began.
 #[derive(Clone, Copy)]
-pub struct Request {
-    pub arrived: Instant,
-    pub first_byte: Instant,
+pub(crate) struct Request {
+    pub(crate) arrived: Instant,
+    pub(crate) first_byte: Instant,
 }
 
 #[derive(Default)]
@@ -31,13 +31,13 @@ struct Seen {
     hung_up: Option<Instant>,
 }
 
-pub struct Model {
+pub(crate) struct Model {
     port: u16,
     seen: Arc<(Mutex<Seen>, Condvar)>,
 }
 
 impl Model {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen: Arc<(Mutex<Seen>, Condvar)> = Arc::default();
@@ -51,26 +51,26 @@ impl Model {
         Self { port, seen }
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub fn plan(&self, plan: Plan) {
+    pub(crate) fn plan(&self, plan: Plan) {
         self.seen.0.lock().unwrap().plans.push_back(plan);
     }
 
-    pub fn last(&self) -> Request {
+    pub(crate) fn last(&self) -> Request {
         *self.seen.0.lock().unwrap().requests.last().unwrap()
     }
 
-    pub fn last_two(&self) -> (Request, Request) {
+    pub(crate) fn last_two(&self) -> (Request, Request) {
         let seen = self.seen.0.lock().unwrap();
         let n = seen.requests.len();
         (seen.requests[n - 2], seen.requests[n - 1])
     }
 
     /// Waits until the client of a held answer is gone and says when it went.
-    pub fn hung_up(&self) -> Instant {
+    pub(crate) fn hung_up(&self) -> Instant {
         let mut seen = self.seen.0.lock().unwrap();
         loop {
             if let Some(when) = seen.hung_up.take() {

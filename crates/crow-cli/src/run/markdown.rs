@@ -145,7 +145,7 @@ fn styled(line: &str) -> String {
             }
             Event::Start(Tag::BlockQuote(_)) => drawn.push_str("│ "),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                link = Some((drawn.len(), dest_url))
+                link = Some((drawn.len(), dest_url));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 // A bare address leads where it says.

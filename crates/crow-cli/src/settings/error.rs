@@ -63,6 +63,7 @@ impl ConfigError {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the system has many errors and grows more")]
 fn unreadable_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::NotADirectory => {

@@ -1,4 +1,5 @@
 //! The whole agent, from a client's line to the model's request, as transcripts.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod demo;
+mod dependencies;
 mod endings;
 mod golden;
 mod tidy;

@@ -1,0 +1,142 @@
+//! Where Crow writes what happened inside: a file that cannot grow for ever, and stderr when asked to.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use tracing::Level;
+use tracing_subscriber::{
+    Layer, Registry,
+    filter::Targets,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+/// A file of this size still opens in an editor.
+const FILE_BYTES_MAX: u64 = 5 * 1024 * 1024;
+
+/// Older files that are kept: `crow-cli.log.1` is the younger.
+const OLD_FILES: u32 = 2;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Volume {
+    /// To the file, what matters.
+    Normal,
+    /// To stderr as well, everything.
+    Verbose,
+}
+
+/// Starts to log to `DIR/logs/crow-cli.log`. The file is made with the first line, so that a quiet run leaves none.
+pub(crate) fn start(dir: &Path, volume: Volume) {
+    // Ours alone: libraries log what passes through them, prompts and keys among it.
+    let ours = |level: Level| Targets::new().with_target("crow", level);
+    let file = Log { folder: dir.join("logs"), open: Mutex::default() };
+    let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(ours(Level::INFO));
+    let stderr = (volume == Volume::Verbose).then(|| {
+        let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
+        layer.with_filter(ours(Level::DEBUG))
+    });
+    Registry::default().with(file).with(stderr).init();
+}
+
+/// A log file with its older ones.
+struct Log {
+    folder: PathBuf,
+    open: Mutex<Option<(File, u64)>>,
+}
+
+impl Log {
+    fn path(&self, age: u32) -> PathBuf {
+        self.folder.join(if age == 0 { "crow-cli.log".into() } else { format!("crow-cli.log.{age}") })
+    }
+
+    fn open(&self) -> io::Result<(File, u64)> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.path(0))?;
+        let n_bytes = file.metadata()?.len();
+        Ok((file, n_bytes))
+    }
+
+    fn write_line(&self, line: &[u8]) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut file, n_bytes) = match open.take() {
+            Some((_, n_bytes)) if n_bytes >= FILE_BYTES_MAX => {
+                self.rotate()?;
+                self.open()?
+            }
+            Some(open) => open,
+            None => self.open()?,
+        };
+        file.write_all(line)?;
+        *open = Some((file, n_bytes + line.len() as u64));
+        Ok(())
+    }
+
+    /// Makes each file one older; the oldest goes.
+    fn rotate(&self) -> io::Result<()> {
+        for age in (0..OLD_FILES).rev() {
+            match fs::rename(self.path(age), self.path(age + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = &'a Self;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+/// Each write is one whole line.
+impl Write for &Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.write_line(line).map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_becomes_an_old_one_and_the_oldest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log { folder: folder.path().join("logs"), open: Mutex::default() };
+        let full = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap()];
+        for round in 0..5 {
+            log.write_line(format!("round {round}\n").as_bytes()).unwrap();
+            log.write_line(&full).unwrap();
+        }
+        let first_line = |age| {
+            let text = fs::read_to_string(log.path(age)).unwrap();
+            text.lines().next().unwrap().to_owned()
+        };
+        assert_eq!([first_line(0), first_line(1), first_line(2)], ["round 4", "round 3", "round 2"]);
+        assert!(!log.path(3).exists());
+    }
+
+    #[test]
+    fn only_the_owner_may_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log { folder: folder.path().join("logs"), open: Mutex::default() };
+        log.write_line(b"hello\n").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&log.folder), mode(&log.path(0))), (0o700, 0o600));
+    }
+}
