@@ -104,9 +104,11 @@ impl Client {
         question: Question<'_>,
         cut: &CancellationToken,
     ) -> Answered {
-        self.flushed(session).await;
-        let request = v1::permission_request(session, question);
-        let answer = self.connection.send_request(request).block_task();
+        let answer = async {
+            // The call has to be there before the question about it.
+            self.flushed(session).await;
+            self.connection.send_request(v1::permission_request(session, question)).block_task().await
+        };
         // A dropped request tells the client by itself that nobody waits any longer.
         tokio::select! {
             biased;
@@ -196,9 +198,11 @@ impl Outbox {
             self.pushed.notified().await;
             while self.has_ready() {
                 let Ok(credit) = self.credits.acquire().await else { return };
-                credit.forget();
-                if !self.send_next(connection) {
-                    return;
+                match self.send_next(connection) {
+                    // Its line gives the credit back.
+                    Sent::Notification => credit.forget(),
+                    Sent::Nothing => drop(credit),
+                    Sent::Closed => return,
                 }
             }
         }
@@ -209,26 +213,13 @@ impl Outbox {
     }
 
     /// Sends under the lock, so that whoever sees an empty queue knows that its updates are ahead of any answer.
-    fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> bool {
+    fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> Sent {
         let mut waiting = self.lock();
-        let Some(session) = waiting.ready.pop_front() else {
-            self.credits.add_permits(1);
-            return true;
-        };
-        let next = waiting.sessions.get_mut(&session).and_then(VecDeque::pop_front);
-        if waiting.sessions.get(&session).is_none_or(VecDeque::is_empty) {
-            waiting.sessions.remove(&session);
-        } else {
-            waiting.ready.push_back(session.clone());
-        }
-        let Some(update) = next else { return true };
-        waiting.n_bytes = waiting.n_bytes.saturating_sub(weight(&update));
-        let sent = match v1::notification(&session, update) {
-            Some(notification) => connection.send_notification(notification).is_ok(),
-            None => {
-                self.credits.add_permits(1);
-                true
-            }
+        let Some((session, update)) = waiting.pop() else { return Sent::Nothing };
+        let sent = match v1::notification(&session, update).map(|said| connection.send_notification(said)) {
+            Some(Ok(())) => Sent::Notification,
+            Some(Err(_)) => Sent::Closed,
+            None => Sent::Nothing,
         };
         drop(waiting);
         self.sent.notify_waiters();
@@ -254,6 +245,32 @@ impl Outbox {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of the next update.
+enum Sent {
+    /// It is on its way as a notification.
+    Notification,
+    /// There was none, or this version of the protocol has no word for it.
+    Nothing,
+    /// The connection takes no more.
+    Closed,
+}
+
+impl Waiting {
+    /// Takes the next update, one of each session in turn.
+    fn pop(&mut self) -> Option<(SessionId, Update)> {
+        let session = self.ready.pop_front()?;
+        let queue = self.sessions.get_mut(&session)?;
+        let update = queue.pop_front()?;
+        if queue.is_empty() {
+            self.sessions.remove(&session);
+        } else {
+            self.ready.push_back(session.clone());
+        }
+        self.n_bytes = self.n_bytes.saturating_sub(weight(&update));
+        Some((session, update))
     }
 }
 

@@ -134,3 +134,22 @@ fn nothing_waits_for_a_client_that_is_gone() {
     outbox.push(&SessionId::new("a"), text(1, "two"));
     assert!(outbox.lock().sessions.is_empty());
 }
+
+#[test]
+fn sessions_take_turns() {
+    let outbox = Outbox::new();
+    let told = [("a", text(1, "a1")), ("a", text(2, "a2")), ("b", text(1, "b1")), ("a", text(3, "a3"))];
+    for (session, update) in told {
+        outbox.push(&SessionId::new(session), update);
+    }
+    let mut waiting = outbox.lock();
+    let taken: Vec<String> = std::iter::from_fn(|| waiting.pop())
+        .map(|(session, update)| format!("{session}: {}", shown(&update)))
+        .collect();
+    expect![[r#"
+        a: text msg-1 "a1"
+        b: text msg-1 "b1"
+        a: text msg-2 "a2"
+        a: text msg-3 "a3""#]].assert_eq(&taken.join("\n"));
+    assert_eq!((waiting.n_bytes, waiting.sessions.len(), waiting.ready.len()), (0, 0, 0));
+}
