@@ -22,14 +22,14 @@ pub enum ClientEvent {
         /// What was said.
         heard: Heard,
     },
-    /// A question that needs the person; answered with the id of a choice, or dropped when nobody answers.
+    /// A question that needs the person; dropped, it is answered as one of a turn that was stopped.
     Permission {
         /// In which session.
         session: SessionId,
         /// What is asked.
         question: PermissionQuestion,
         /// Where the chosen id goes.
-        answer: oneshot::Sender<String>,
+        answer: oneshot::Sender<PermissionAnswer>,
     },
 }
 
@@ -87,6 +87,18 @@ pub struct PermissionQuestion {
     pub input: Option<Value>,
     /// The answers on offer.
     pub choices: Vec<PermissionChoice>,
+}
+
+/// What a client answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermissionAnswer {
+    /// The id of one of the choices.
+    Chosen(String),
+    /// There is nobody to ask.
+    Nobody {
+        /// Why not, to stand in brackets.
+        why: &'static str,
+    },
 }
 
 /// One answer on offer.
@@ -216,7 +228,13 @@ pub async fn drive<R>(
                     tracing::debug!("nobody is left to answer the agent");
                 }
                 tokio::spawn(async move {
-                    let sent = responder.respond(v1::permission_response(answered.await.ok()));
+                    let sent = match answered.await {
+                        Ok(PermissionAnswer::Chosen(id)) => {
+                            responder.respond(v1::permission_response(Some(id)))
+                        }
+                        Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::nobody(why)),
+                        Err(_) => responder.respond(v1::permission_response(None)),
+                    };
                     if let Err(error) = sent {
                         tracing::debug!(%error, "the agent is gone; its question is dropped");
                     }

@@ -10,7 +10,9 @@ mod server;
 mod transport;
 mod v1;
 
-pub use client::{ClientEvent, Connection, Heard, PermissionChoice, PermissionQuestion, StopReason, drive};
+pub use client::{
+    ClientEvent, Connection, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason, drive,
+};
 pub use incoming::{Answer, Incoming, Opened, SessionInfo, SessionPage};
 pub use outbox::{Answered, Client, OfferAlways, Question};
 pub use server::{ServeError, serve};

@@ -359,6 +359,11 @@ pub(crate) fn answered(answer: Result<wire::RequestPermissionResponse, sdk::Erro
     }
 }
 
+/// Spells that a client has nobody to ask, which is neither a no nor a cancelled turn.
+pub(crate) fn nobody(why: &str) -> sdk::Error {
+    sdk::Error::new(-32603, why)
+}
+
 /// Spells a client's answer; no answer is a cancelled one.
 pub(crate) fn permission_response(chosen: Option<String>) -> wire::RequestPermissionResponse {
     wire::RequestPermissionResponse::new(match chosen {

@@ -150,6 +150,7 @@ fn sessions_take_turns() {
         a: text msg-1 "a1"
         b: text msg-1 "b1"
         a: text msg-2 "a2"
-        a: text msg-3 "a3""#]].assert_eq(&taken.join("\n"));
+        a: text msg-3 "a3""#]]
+    .assert_eq(&taken.join("\n"));
     assert_eq!((waiting.n_bytes, waiting.sessions.len(), waiting.ready.len()), (0, 0, 0));
 }

@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use crow_acp::{ClientEvent, Connection, PermissionQuestion, StopReason};
+use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason};
 use crow_core::{Failure, SessionId};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -45,7 +45,7 @@ pub(super) enum Refused {
 /// A question that waits for the person.
 struct Asked {
     question: PermissionQuestion,
-    answer: oneshot::Sender<String>,
+    answer: oneshot::Sender<PermissionAnswer>,
 }
 
 /// What the person wants next.
@@ -209,7 +209,7 @@ impl Driver {
         }
         if !speak::somebody() {
             self.refused = Refused::Something;
-            reply(answer, question::once(&question, Allows::No));
+            give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on" });
             return Ok(None);
         }
         self.plan.speaker.pause()?;
@@ -293,10 +293,14 @@ fn mark_answers(question: &PermissionQuestion) -> io::Result<()> {
 }
 
 /// Answers the agent. One without a fitting choice is not answered, which refuses.
-fn reply(answer: oneshot::Sender<String>, id: Option<String>) {
-    if let Some(id) = id
-        && answer.send(id).is_err()
-    {
+fn reply(answer: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
+    if let Some(id) = id {
+        give(answer, PermissionAnswer::Chosen(id));
+    }
+}
+
+fn give(answer: oneshot::Sender<PermissionAnswer>, given: PermissionAnswer) {
+    if answer.send(given).is_err() {
         tracing::debug!("the agent no longer waits for the answer");
     }
 }

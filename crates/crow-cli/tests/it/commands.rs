@@ -330,7 +330,7 @@ fn a_call_that_nobody_can_allow() {
         [
             "touch it",
             "",
-            "not run: the person refused it",
+            "not run: it needs permission and nobody could be asked (there is no terminal to ask on)",
         ]"#]]
     .assert_eq(&format!("{:#?}", stage.told()));
 }
