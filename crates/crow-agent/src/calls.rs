@@ -33,6 +33,7 @@ pub(crate) async fn run_calls(
         roots: Roots {
             work: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
             readable: vec![cx.kit.settings.spill_dir.display().to_string()],
+            protected: vec![cx.kit.settings.config_dir.display().to_string()],
         },
     };
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();

@@ -24,6 +24,8 @@ pub struct KitSettings {
     pub prompts_dir: PathBuf,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
+    /// Where the configuration and the keys are, by its real path.
+    pub config_dir: PathBuf,
     /// How a person sets up a model, for the error when there is none.
     pub setup_hint: String,
 }

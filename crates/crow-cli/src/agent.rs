@@ -52,7 +52,8 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         config.display()
     );
     // By its real path, as what tools touch is judged.
-    let spill_dir = std::fs::canonicalize(&settings.dir).unwrap_or(settings.dir).join("spill");
+    let config_dir = crow_tools::resolve(&settings.dir);
+    let spill_dir = config_dir.join("spill");
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
@@ -60,6 +61,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         spill_dir: spill_dir.clone(),
+        config_dir,
         setup_hint,
     };
     Ok(Kit::new(kit, store, Tools::builtin(spill_dir)))

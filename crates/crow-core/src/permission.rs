@@ -1,6 +1,7 @@
 //! Who may do what without asking. One question, one answer; asking is somebody else's work.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::{Facets, Touch};
 
@@ -99,6 +100,8 @@ pub struct Roots {
     pub work: Vec<String>,
     /// Where it may read as well, such as the output of its own commands.
     pub readable: Vec<String>,
+    /// What asks each time, inside the others too: the configuration with its keys.
+    pub protected: Vec<String>,
 }
 
 /// Judges a call by the mode, what was granted, and what it would touch.
@@ -106,7 +109,7 @@ pub fn judge(mode: Mode, grants: &Grants, roots: &Roots, facets: &Facets) -> Ver
     let always = match &facets.touch {
         Touch::Nothing => return Verdict::Allow,
         Touch::Reads(paths) if paths.iter().all(|path| is_readable(path, roots)) => return Verdict::Allow,
-        Touch::Writes(paths) if paths.iter().any(|path| is_protected(path)) => {
+        Touch::Writes(paths) if paths.iter().any(|path| is_protected(path, roots)) => {
             return match mode {
                 Mode::Plan => refuse_in_plan(),
                 Mode::Ask | Mode::AcceptEdits | Mode::Auto => Verdict::Ask { always: None },
@@ -138,18 +141,20 @@ fn refuse_in_plan() -> Verdict {
 }
 
 fn is_readable(path: &str, roots: &Roots) -> bool {
-    is_inside(path, &roots.work) || is_inside(path, &roots.readable)
+    let is_work = is_inside(path, &roots.work) && !is_inside(path, &roots.protected);
+    is_work || is_inside(path, &roots.readable)
 }
 
 /// Compares whole path components, so that `/a/bc` is not inside `/a/b`.
 fn is_inside(path: &str, roots: &[String]) -> bool {
-    let path = std::path::Path::new(path);
+    let path = Path::new(path);
     roots.iter().any(|root| path.starts_with(root))
 }
 
 /// `.git` holds hooks that run later, on someone else's command.
-fn is_protected(path: &str) -> bool {
-    std::path::Path::new(path).components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+fn is_protected(path: &str, roots: &Roots) -> bool {
+    let mut parts = Path::new(path).components();
+    is_inside(path, &roots.protected) || parts.any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
 }
 
 #[cfg(test)]

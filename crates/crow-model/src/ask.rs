@@ -143,7 +143,7 @@ impl Try<'_> {
         };
         let ended = match answer {
             Err(_) => Err(self.asked.silence(IDLE_MAX).into()),
-            Ok(Err(error)) => Err(self.asked.no_answer(&error).into()),
+            Ok(Err(error)) => Err(self.asked.no_answer(error).into()),
             Ok(Ok(response)) if response.status().is_success() => self.listen(response, listener).await,
             Ok(Ok(response)) => Err(self.refused(response).await),
         };
@@ -198,7 +198,7 @@ impl Try<'_> {
         }
         let finish = decoder.end(&mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
         let finish = finish.map_err(|error| match (error, broken) {
-            (StreamError::Cut, Some(broken)) => self.asked.no_answer(&broken).into(),
+            (StreamError::Cut, Some(broken)) => self.asked.no_answer(broken).into(),
             (error, _) => self.bad_stream(&error),
         })?;
         Ok(TryEnd::Over(match finish {

@@ -126,8 +126,10 @@ impl<'a> Asked<'a> {
     }
 
     /// Explains a request that got no answer.
-    pub(crate) fn no_answer(self, error: &reqwest::Error) -> Tried {
-        let why = self.scrub(&root_cause(error));
+    pub(crate) fn no_answer(self, error: reqwest::Error) -> Tried {
+        // An address may hold secrets.
+        let error = error.without_url();
+        let why = self.scrub(&root_cause(&error));
         let who = &self.provider.name;
         let place = self.place();
         let (kind, cause, what) = if error.is_builder() {
@@ -241,7 +243,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Host and port: the rest of an address may hold secrets.
+    /// The address without a name, a password or a query: those may be secrets.
     fn place(self) -> String {
         let Ok(url) = reqwest::Url::parse(&self.provider.base_url) else { return "its address".to_owned() };
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -258,7 +260,9 @@ impl<'a> Asked<'a> {
     fn scrub(self, text: &str) -> String {
         let mut text = text.to_owned();
         let key = self.provider.api_key.iter().map(|key| key.reveal());
-        let headers = self.provider.headers.iter().map(|(_, value)| value.as_str());
+        // Of `Bearer KEY` a provider quotes only the key.
+        let words = |value: &'a str| std::iter::once(value).chain(value.split_whitespace());
+        let headers = self.provider.headers.iter().flat_map(|(_, value)| words(value));
         for secret in key.chain(headers.filter(|value| value.len() >= SECRET_LEN_MIN)) {
             if !secret.is_empty() {
                 text = text.replace(secret, "…");

@@ -20,10 +20,10 @@ pub async fn list_models(http: &Http, provider: &ProviderSettings) -> Result<Vec
     let asked = Asked::provider(provider);
     let url = address(provider, &["models"])?;
     let request = http.client(&url).get(url).headers(headers(provider)?).timeout(LIST_TIMEOUT);
-    let mut response = request.send().await.map_err(|error| asked.no_answer(&error).failure)?;
+    let mut response = request.send().await.map_err(|error| asked.no_answer(error).failure)?;
     let code = response.status();
     let mut body = Vec::new();
-    while let Some(bytes) = response.chunk().await.map_err(|error| asked.no_answer(&error).failure)? {
+    while let Some(bytes) = response.chunk().await.map_err(|error| asked.no_answer(error).failure)? {
         body.extend_from_slice(&bytes);
         if body.len() > LIST_LEN_MAX {
             let sentence = format!("`{}` sent a list of models that is too long", provider.name);

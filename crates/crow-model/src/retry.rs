@@ -13,7 +13,7 @@ const WAIT_FIRST: Duration = Duration::from_millis(500);
 /// The longest wait of our own choice; a person still believes that something happens.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// The longest wait that a provider may ask for; beyond it a person would rather decide.
+/// The longest wait that a provider may ask for; for more than this nobody stays.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
 /// One failed try.
@@ -107,11 +107,12 @@ pub(crate) fn retry_after(
 fn http_date(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = text.split_whitespace().skip(1);
-    let day: i64 = words.next()?.parse().ok()?;
+    let number = |text: &str| text.parse::<u32>().ok().map(i64::from);
+    let day = number(words.next()?)?;
     let month = words.next().filter(|month| month.len() == 3)?;
     let month = i64::try_from(MONTHS.find(month)? / 3).ok()? + 1;
     let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let mut time = words.next()?.splitn(3, ':').map(|number| number.parse::<i64>().ok());
+    let mut time = words.next()?.splitn(3, ':').map(number);
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
     // Days since 1970 with the year counted from March, so that the leap day is its last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -19,7 +19,7 @@ pub enum StoreError {
     },
     /// The file was written by the Python version.
     #[error(
-        "{path} was written by the Python version of crow and was left untouched; import it or name another file"
+        "{path} was written by the Python version of crow and was left untouched; name another file"
     )]
     OldDatabase {
         /// The file.

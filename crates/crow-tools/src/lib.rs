@@ -21,7 +21,7 @@ mod walk;
 
 pub use registry::{NameTaken, Tools};
 pub use tool::{Running, Tool, ToolCx};
-pub use workspace::Workspace;
+pub use workspace::{Workspace, resolve};
 
 #[cfg(test)]
 mod tests;

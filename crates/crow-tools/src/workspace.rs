@@ -114,7 +114,7 @@ impl Workspace {
 
 /// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
 /// link to nothing would create something.
-fn resolve(path: &Path) -> PathBuf {
+pub fn resolve(path: &Path) -> PathBuf {
     let mut ahead: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();
     let mut n_links = 0;

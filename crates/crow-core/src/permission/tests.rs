@@ -6,7 +6,11 @@ use crate::ToolKind;
 /// Judges a touch in every mode, one line each.
 #[track_caller]
 fn check(touch: &Touch, grants: &Grants, expected: &Expect) {
-    let roots = Roots { work: vec!["/w/a".into(), "/w/b".into()], readable: vec!["/spill".into()] };
+    let roots = Roots {
+        work: vec!["/w/a".into(), "/w/b".into()],
+        readable: vec!["/w/a/.crow/spill".into()],
+        protected: vec!["/w/a/.crow".into()],
+    };
     let facets =
         Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
     let lines = Mode::ALL.map(|mode| {
@@ -196,9 +200,9 @@ fn modes_are_read_as_they_are_spelled() {
 }
 
 #[test]
-fn output_kept_outside_the_roots_is_read_freely_and_written_never() {
+fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freely() {
     check(
-        &Touch::Reads(vec!["/spill/1".into()]),
+        &Touch::Reads(vec!["/w/a/.crow/spill/1".into()]),
         &Grants::default(),
         &expect![[r#"
             ask: allow
@@ -208,13 +212,23 @@ fn output_kept_outside_the_roots_is_read_freely_and_written_never() {
         "#]],
     );
     check(
-        &Touch::Writes(vec!["/spill/1".into()]),
+        &Touch::Writes(vec!["/w/a/.crow/spill/1".into()]),
         &Grants::default(),
         &expect![[r#"
             ask: ask each time
             accept-edits: ask each time
             plan: deny: plan mode only reads; switch the mode to change or run something
-            auto: allow
+            auto: ask each time
         "#]],
+    );
+    check(
+        &Touch::Reads(vec!["/w/a/.crow/.env".into()]),
+        &Grants::default(),
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: ask each time
+        auto: allow
+    "#]],
     );
 }
