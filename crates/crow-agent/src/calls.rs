@@ -44,7 +44,9 @@ pub(crate) async fn run_calls(
             for earlier in waits_for(facets, index) {
                 ended[earlier].cancelled().await;
             }
-            (index, run_call(cx, call, &facets[index], gate).await)
+            // What it waited for may have moved what it touches.
+            let facets = cx.kit.tools.facets(call, cx.workspace);
+            (index, run_call(cx, call, &facets, gate).await)
         });
     }
     let mut stored = Ok(());

@@ -5,7 +5,7 @@ mod tests;
 
 use std::{io::Write, path::Path};
 
-use crow_core::{Entry, Outcome, Part, SessionId, Status};
+use crow_core::{Entry, Outcome, Part, SessionId};
 use crow_store::{Hit, ListQuery, SessionRow, Store, Stored, Timestamp};
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ fn message(entry: &Entry, out: &mut impl Write) -> Result<(), Exit> {
             }
         }
         Entry::Result { call, facets, outcome } => {
-            writeln!(out, "tool {call}: {} ({})", table::plain(&facets.title), word(outcome.status))?;
+            writeln!(out, "tool {call}: {} ({})", table::plain(&facets.title), outcome.status.as_str())?;
             indented(&parts_text(&outcome.for_model), out)?;
         }
     }
@@ -192,18 +192,9 @@ fn message_json(entry: &Entry) -> Value {
             "role": "tool",
             "call": call.to_string(),
             "title": facets.title,
-            "status": word(*status),
+            "status": status.as_str(),
             "text": parts_text(for_model),
         }),
-    }
-}
-
-fn word(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::Running => "running",
-        Status::Done => "done",
-        Status::Failed => "failed",
     }
 }
 

@@ -364,6 +364,18 @@ pub enum Status {
     Failed,
 }
 
+impl Status {
+    /// Spells the status as clients and scripts read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "in_progress",
+            Self::Done => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// A piece of what the client shows of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {

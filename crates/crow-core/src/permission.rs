@@ -141,7 +141,9 @@ fn refuse_in_plan() -> Verdict {
 }
 
 fn is_readable(path: &str, roots: &Roots) -> bool {
-    let is_work = is_inside(path, &roots.work) && !is_inside(path, &roots.protected);
+    // A search that begins above what is protected would look into it.
+    let holds_protected = roots.protected.iter().any(|protected| Path::new(protected).starts_with(path));
+    let is_work = is_inside(path, &roots.work) && !is_inside(path, &roots.protected) && !holds_protected;
     is_work || is_inside(path, &roots.readable)
 }
 

@@ -18,9 +18,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file was written by the Python version.
-    #[error(
-        "{path} was written by the Python version of crow and was left untouched; name another file"
-    )]
+    #[error("{path} was written by the Python version of crow and was left untouched; name another file")]
     OldDatabase {
         /// The file.
         path: PathBuf,

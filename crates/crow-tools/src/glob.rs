@@ -11,7 +11,7 @@ use crate::{
     Running, Tool, ToolCx, Workspace,
     grep::search,
     tool::{Refusal, answer, off_thread, parse, text_of},
-    walk::{Found, NamePattern, Walk, walk},
+    walk::{Found, NamePattern, Walk, here, walk},
 };
 
 /// Who gets more names than this has to ask more closely.
@@ -26,10 +26,6 @@ struct Wanted {
     pattern: String,
     #[serde(default = "here")]
     path: String,
-}
-
-fn here() -> String {
-    ".".into()
 }
 
 impl Glob {

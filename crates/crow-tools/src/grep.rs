@@ -14,7 +14,7 @@ use crate::{
     Running, Tool, ToolCx, Workspace,
     text::cut_line,
     tool::{Refusal, answer, off_thread, parse, text_of, title},
-    walk::{Found, NamePattern, Walk, walk},
+    walk::{Found, NamePattern, Walk, here, walk},
 };
 
 /// Who gets more lines than this has to ask more closely.
@@ -43,10 +43,6 @@ struct Wanted {
     ignore_case: bool,
     #[serde(default = "limit_default")]
     limit: usize,
-}
-
-fn here() -> String {
-    ".".into()
 }
 
 fn limit_default() -> usize {
@@ -150,8 +146,8 @@ impl Search {
         if self.n_found == 0 {
             self.text += "no lines match\n";
         }
-        // Writing to a string cannot fail.
         if self.n_unread > 0 {
+            // Writing to a string cannot fail.
             let _ = writeln!(self.text, "({} files could not be searched)", self.n_unread);
         }
         if self.n_found > self.limit {

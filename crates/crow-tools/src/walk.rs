@@ -43,6 +43,11 @@ impl NamePattern {
     }
 }
 
+/// Where a search begins when the call does not say.
+pub(crate) fn here() -> String {
+    ".".into()
+}
+
 /// A file on the way.
 pub(crate) struct Found {
     pub(crate) absolute: PathBuf,

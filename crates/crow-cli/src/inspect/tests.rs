@@ -142,7 +142,7 @@ fn messages_are_shown_without_moving_the_cursor() {
               I look.
               call-1-0 terminal {"command":"ls"}
 
-            tool call-1-0: ls (done)
+            tool call-1-0: ls (completed)
               a.txt
               [31mb.txt
 
@@ -151,7 +151,7 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -l 1",
         expect![[r#"
-            tool call-1-0: ls (done)
+            tool call-1-0: ls (completed)
               a.txt
               [31mb.txt
 
@@ -160,8 +160,8 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -j",
         expect![[r#"
-        {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null},"messages":[{"role":"user","id":"msg-0","text":"list the files"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}]},{"role":"tool","call":"call-1-0","title":"ls","status":"done","text":"a.txt\n\u001b[31mb.txt"}]}
-    "#]],
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null},"messages":[{"role":"user","id":"msg-0","text":"list the files"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}]},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt"}]}
+        "#]],
     );
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crow_acp::{Heard, StopReason};
-use crow_core::{Content, Failure, PlanStatus, SessionId, Status};
+use crow_core::{Content, Failure, PlanStatus, SessionId};
 use serde_json::{Value, json};
 
 use super::Speaker;
@@ -48,7 +48,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 let mut event = json!({"type": "tool_call", "id": id});
                 let fields = [
                     ("title", title.map(Value::from)),
-                    ("status", status.map(|status| Value::from(status_name(status)))),
+                    ("status", status.map(|status| Value::from(status.as_str()))),
                     ("input", input),
                     ("content", content.map(|content| content.iter().map(content_json).collect())),
                 ];
@@ -109,15 +109,6 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
 
     fn goodbye(&mut self, _: &SessionId) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::Running => "in_progress",
-        Status::Done => "completed",
-        Status::Failed => "failed",
     }
 }
 

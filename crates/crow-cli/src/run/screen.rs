@@ -32,6 +32,7 @@ pub(super) struct Screen<O, E: Write> {
     held: Held,
     live: Live,
     n_drawn: usize,
+    n_turns: usize,
 }
 
 /// How large a terminal is.
@@ -99,6 +100,7 @@ impl<O: Write, E: Write> Screen<O, E> {
             held: Held::default(),
             live: Live::default(),
             n_drawn: 0,
+            n_turns: 0,
         }
     }
 
@@ -237,6 +239,7 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
     }
 
     fn begin(&mut self) -> io::Result<()> {
+        self.n_turns += 1;
         self.live.wait();
         Ok(())
     }
@@ -307,6 +310,10 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
 
     fn goodbye(&mut self, session: &SessionId) -> io::Result<()> {
         self.end()?;
+        // A session is stored with its first prompt: without one there is nothing to go on with.
+        if self.n_turns == 0 {
+            return Ok(());
+        }
         self.pause()?;
         let dim = Style::new().dim();
         self.line(dim.clone(), &format!("session     {session}"))?;

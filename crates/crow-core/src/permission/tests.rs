@@ -231,4 +231,24 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         auto: allow
     "#]],
     );
+    check(
+        &Touch::Reads(vec!["/w/a".into()]),
+        &Grants::default(),
+        &expect![[r#"
+        ask: ask each time
+        accept-edits: ask each time
+        plan: ask each time
+        auto: allow
+    "#]],
+    );
+    check(
+        &Touch::Reads(vec!["/w/a/src".into()]),
+        &Grants::default(),
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
 }

@@ -152,3 +152,14 @@ fn no_sentence_shows_a_secret_or_runs_long() {
     }
     assert!(!format!("{:?}", settings.provider.api_key).contains("secret"));
 }
+
+#[test]
+fn a_key_in_a_header_is_not_shown() {
+    let mut settings = settings();
+    settings.provider.headers = vec![("Authorization".into(), "Bearer sk-other-0123456789".into())];
+    let body = "no such key: sk-other-0123456789";
+    let answer = BadAnswer { code: 401, body, retry_after: None, is_same: false };
+    let tried = Asked::model(&settings).bad_answer(&answer);
+    let expected = "`acme` refused the key in ACME_API_KEY (401): no such key: …; check that it is valid and may use `acme-9`";
+    assert_eq!(tried.failure.sentence, expected);
+}

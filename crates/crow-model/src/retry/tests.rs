@@ -96,4 +96,5 @@ fn how_long_a_provider_wants_to_be_left_alone() {
     assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
     assert_eq!(http_date("Thu, 29 Feb 2024 00:00:00 GMT"), Some(1_709_164_800));
     assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+    assert_eq!(http_date("Thu, 01 Jan 1970 9223372036854775807:00:00 GMT"), None);
 }

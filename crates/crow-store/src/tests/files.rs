@@ -51,7 +51,7 @@ fn a_database_of_the_python_version_is_left_alone() {
         &place,
         &place.file(),
         &expect![
-            "$DIR/crow.db was written by the Python version of crow and was left untouched; import it or name another file"
+            "$DIR/crow.db was written by the Python version of crow and was left untouched; name another file"
         ],
     );
     assert!(matches!(error, StoreError::OldDatabase { .. }));
@@ -68,7 +68,7 @@ fn a_python_database_in_use_is_left_alone() {
         &place,
         &place.file(),
         &expect![
-            "$DIR/crow.db was written by the Python version of crow and was left untouched; import it or name another file"
+            "$DIR/crow.db was written by the Python version of crow and was left untouched; name another file"
         ],
     );
     assert!(matches!(error, StoreError::OldDatabase { .. }));

@@ -394,9 +394,16 @@ fn nobody_elses_escape_codes_reach_the_terminal() {
 }
 
 #[test]
+fn a_session_without_a_prompt_gets_no_hint() {
+    let seen = Seen::default();
+    play("goodbye", Some(SIZE), Onward::Stored, &seen);
+    assert_eq!(seen.raw(), "");
+}
+
+#[test]
 fn a_session_that_goes_away_gets_no_hint() {
     let seen = Seen::default();
-    play("text Done.\nend\ngoodbye", Some(SIZE), Onward::Gone, &seen);
+    play("begin\ntext Done.\nend\ngoodbye", Some(SIZE), Onward::Gone, &seen);
     expect![[r#"
         Done.
 
