@@ -1,4 +1,4 @@
-use crow_core::{FailureKind, PlanEntry};
+use crow_core::{FailureKind, PlanEntry, Status};
 use expect_test::{Expect, expect};
 
 use super::*;
