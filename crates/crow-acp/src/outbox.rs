@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Facets, SessionId, Status, Update};
+use crow_core::{CallId, Content, Facets, Part, SessionId, Status, Update};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -113,7 +113,7 @@ impl Client {
         tokio::select! {
             biased;
             () = cut.cancelled() => Answered::Cancelled,
-            answer = answer => v1::answered(answer),
+            answer = answer => v1::answered(answer, question.offer_always),
         }
     }
 }
@@ -129,12 +129,17 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    sessions: HashMap<SessionId, VecDeque<Update>>,
+    sessions: HashMap<SessionId, Queue>,
     /// Sessions with something to say, each once, in turn.
     ready: VecDeque<SessionId>,
     n_bytes: usize,
+    /// How many updates were told so far.
+    n_told: u64,
     closed: bool,
 }
+
+/// What waits of one session, each update with its number among all that were told; never empty.
+type Queue = VecDeque<(u64, Update)>;
 
 impl Outbox {
     pub(crate) fn new() -> Arc<Self> {
@@ -147,25 +152,7 @@ impl Outbox {
     }
 
     fn push(&self, session: &SessionId, update: Update) {
-        let mut waiting = self.lock();
-        if waiting.closed {
-            return;
-        }
-        waiting.n_bytes += weight(&update);
-        match waiting.sessions.get_mut(session) {
-            Some(queue) => {
-                if let Some(replaced) = queue.back_mut().and_then(|last| merge(last, &update)) {
-                    waiting.n_bytes -= replaced;
-                    return;
-                }
-                queue.push_back(update);
-            }
-            None => {
-                waiting.sessions.insert(session.clone(), VecDeque::from([update]));
-                waiting.ready.push_back(session.clone());
-            }
-        }
-        drop(waiting);
+        self.lock().push(session, update);
         self.pushed.notify_one();
     }
 
@@ -173,8 +160,14 @@ impl Outbox {
         self.wait_until(|waiting| waiting.n_bytes < WAITING_BYTES_MAX).await;
     }
 
+    /// Waits for what was told until now and no longer: a turn that goes on talking would hold it up for ever.
     async fn flushed(&self, session: &SessionId) {
-        self.wait_until(|waiting| !waiting.sessions.contains_key(session)).await;
+        let n_told = self.lock().n_told;
+        self.wait_until(|waiting| {
+            let next = waiting.sessions.get(session).and_then(VecDeque::front);
+            next.is_none_or(|(number, _)| *number > n_told)
+        })
+        .await;
     }
 
     async fn wait_until(&self, holds: impl Fn(&Waiting) -> bool) {
@@ -212,7 +205,7 @@ impl Outbox {
         !self.lock().ready.is_empty()
     }
 
-    /// Sends under the lock, so that whoever sees an empty queue knows that its updates are ahead of any answer.
+    /// Sends under the lock, so that whoever no longer sees an update knows that it is ahead of any answer.
     fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> Sent {
         let mut waiting = self.lock();
         let Some((session, update)) = waiting.pop() else { return Sent::Nothing };
@@ -259,11 +252,29 @@ enum Sent {
 }
 
 impl Waiting {
+    fn push(&mut self, session: &SessionId, mut update: Update) {
+        if self.closed {
+            return;
+        }
+        self.n_told += 1;
+        self.n_bytes += weight(&update);
+        match self.sessions.get_mut(session) {
+            Some(queue) => match merge(queue, &mut update) {
+                Some(n_replaced) => self.n_bytes = self.n_bytes.saturating_sub(n_replaced),
+                None => queue.push_back((self.n_told, update)),
+            },
+            None => {
+                self.sessions.insert(session.clone(), VecDeque::from([(self.n_told, update)]));
+                self.ready.push_back(session.clone());
+            }
+        }
+    }
+
     /// Takes the next update, one of each session in turn.
     fn pop(&mut self) -> Option<(SessionId, Update)> {
         let session = self.ready.pop_front()?;
         let queue = self.sessions.get_mut(&session)?;
-        let update = queue.pop_front()?;
+        let (_, update) = queue.pop_front()?;
         if queue.is_empty() {
             self.sessions.remove(&session);
         } else {
@@ -274,8 +285,17 @@ impl Waiting {
     }
 }
 
-/// Puts an update into the one before it where nothing is lost by it; tells how many bytes it replaced.
-fn merge(last: &mut Update, next: &Update) -> Option<usize> {
+/// Puts an update into one that waits where nothing is lost by it; tells how many bytes it replaced.
+fn merge(queue: &mut Queue, next: &mut Update) -> Option<usize> {
+    if let Update::CallChanged { .. } = next {
+        // Behind the output of the calls that run beside it too.
+        return queue.iter_mut().rev().find_map(|(_, earlier)| replace_output(earlier, next));
+    }
+    let (_, last) = queue.back_mut()?;
+    gather_text(last, next)
+}
+
+fn gather_text(last: &mut Update, next: &Update) -> Option<usize> {
     match (last, next) {
         (Update::Text { message, text }, Update::Text { message: of, text: more })
         | (Update::Thought { message, text }, Update::Thought { message: of, text: more })
@@ -284,13 +304,19 @@ fn merge(last: &mut Update, next: &Update) -> Option<usize> {
             text.push_str(more);
             Some(0)
         }
+        _ => None,
+    }
+}
+
+fn replace_output(earlier: &mut Update, next: &mut Update) -> Option<usize> {
+    match (earlier, next) {
         (
-            Update::CallChanged { call, status: Status::Running, content: content @ Some(_) },
+            Update::CallChanged { call, status: Status::Running, content: Some(content) },
             Update::CallChanged { call: of, status: Status::Running, content: Some(newer) },
         ) if call == of => {
-            let replaced = content.as_deref().map_or(0, v1::content_bytes);
-            *content = Some(newer.clone());
-            Some(replaced)
+            let n_replaced = content_bytes(content);
+            *content = std::mem::take(newer);
+            Some(n_replaced)
         }
         _ => None,
     }
@@ -300,17 +326,44 @@ fn merge(last: &mut Update, next: &Update) -> Option<usize> {
 fn weight(update: &Update) -> usize {
     match update {
         Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
-        Update::Call { content, .. } | Update::CallChanged { content: Some(content), .. } => {
-            v1::content_bytes(content)
-        }
+        Update::Prompt { part, .. } => part_bytes(part),
+        Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
+        Update::CallChanged { content: Some(content), .. } => content_bytes(content),
         Update::CallChanged { content: None, .. }
-        | Update::Prompt { .. }
         | Update::Plan(_)
         | Update::Title(_)
         | Update::Usage { .. }
         | Update::Mode(_)
         | Update::Options(_)
         | Update::Commands(_) => 0,
+    }
+}
+
+fn part_bytes(part: &Part) -> usize {
+    match part {
+        Part::Text(text) | Part::Image { data: text, .. } | Part::Resource { text, .. } => text.len(),
+        Part::Link { uri, name } => uri.len() + name.len(),
+    }
+}
+
+fn content_bytes(content: &[Content]) -> usize {
+    let bytes = content.iter().map(|content| match content {
+        Content::Text(text) | Content::Image { data: text, .. } => text.len(),
+        Content::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + new.len(),
+    });
+    bytes.sum()
+}
+
+fn object_bytes(object: &Map<String, Value>) -> usize {
+    object.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(value_bytes).sum(),
+        Value::Object(object) => object_bytes(object),
     }
 }
 

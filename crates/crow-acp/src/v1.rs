@@ -253,15 +253,6 @@ fn tool_content(content: Content) -> wire::ToolCallContent {
     }
 }
 
-/// Counts the bytes that content holds, roughly.
-pub(crate) fn content_bytes(content: &[Content]) -> usize {
-    let bytes = content.iter().map(|content| match content {
-        Content::Text(text) | Content::Image { data: text, .. } => text.len(),
-        Content::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + new.len(),
-    });
-    bytes.sum()
-}
-
 fn content_block(part: Part) -> wire::ContentBlock {
     match part {
         Part::Text(text) => text.into(),
@@ -338,7 +329,10 @@ pub(crate) fn permission_request(
     wire::RequestPermissionRequest::new(session_id(session), call, options)
 }
 
-pub(crate) fn answered(answer: Result<wire::RequestPermissionResponse, sdk::Error>) -> Answered {
+pub(crate) fn answered(
+    answer: Result<wire::RequestPermissionResponse, sdk::Error>,
+    offer_always: OfferAlways,
+) -> Answered {
     let outcome = match answer {
         Ok(answer) => answer.outcome,
         Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
@@ -350,7 +344,7 @@ pub(crate) fn answered(answer: Result<wire::RequestPermissionResponse, sdk::Erro
         wire::RequestPermissionOutcome::Cancelled => Answered::Cancelled,
         wire::RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
             ALLOW_ONCE => Answered::AllowOnce,
-            ALLOW_ALWAYS => Answered::AllowAlways,
+            ALLOW_ALWAYS if offer_always == OfferAlways::Yes => Answered::AllowAlways,
             REJECT_ALWAYS => Answered::RejectAlways,
             // An answer that was not among those offered is not a yes.
             _ => Answered::RejectOnce,

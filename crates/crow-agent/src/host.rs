@@ -1,4 +1,5 @@
-//! The host: one loop that finds the session a message is for. It waits for nothing but its next event.
+//! The host: one loop that finds the session a message is for. It waits for its next event, and for room in the
+//! inbox of a session that is stuck; whatever takes time is a task that reports back.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use crate::run_turn::store_failure;
 use crate::session::{self, Opening, SessionHandle, SessionMsg};
 use crate::{clock, commands, open};
 
-/// Messages of a client that may wait for the loop, which never waits itself.
+/// Messages of a client that may wait for the loop, which hands each on at once.
 const EVENTS_LEN: usize = 64;
 
 /// Sessions on one page of a list.

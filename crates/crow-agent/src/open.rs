@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crow_acp::Client;
-use crow_core::{Entry, Failure, FailureKind, Options, Outcome, SessionId, Transcript, Update};
+use crow_core::{Call, Entry, Failure, FailureKind, Grants, Options, Outcome, SessionId, Transcript, Update};
 use crow_store::{NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
 
 use crate::kit::Kit;
-use crate::run_turn::{Conversation, TurnCx, store_failure};
+use crate::run_turn::{Conversation, OnDisk, TurnCx, store_failure};
 use crate::session::{Opening, Standing, render_system_prompt};
 use crate::{clock, replay};
 
@@ -25,8 +25,8 @@ struct StoredSession {
 pub(crate) fn new(kit: &Kit, cwd: &Path) -> Opening {
     let model = kit.model(None).ok().map(|model| model.name.clone());
     let standing = Standing { mode: kit.settings.mode, model };
-    let unstored = Some(render_system_prompt(kit, cwd.to_owned()));
-    let talk = Conversation { unstored, ..Conversation::default() };
+    let on_disk = OnDisk::Nothing(render_system_prompt(kit, cwd.to_owned()));
+    let talk = Conversation { on_disk, ..Conversation::default() };
     Opening { id: invent_name(), cwd: cwd.to_owned(), standing, talk, title: None }
 }
 
@@ -87,18 +87,16 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
             Failure::new(FailureKind::Store, why)
         })?;
     }
-    Ok(StoredSession { row: stored.session, talk: Conversation { transcript, ..Conversation::default() } })
+    let is_titled = stored.session.title.is_some();
+    let talk = Conversation { transcript, grants: Grants::default(), on_disk: OnDisk::Same, is_titled };
+    Ok(StoredSession { row: stored.session, talk })
 }
 
-/// Reads a conversation back after the turn that had it broke.
-pub(crate) async fn recover(
-    kit: &Kit,
-    id: &SessionId,
-    workspace: &Workspace,
-) -> Result<Conversation, Failure> {
+/// Reads a transcript back after the turn that had it broke or could not store.
+pub(crate) async fn recover(kit: &Kit, id: &SessionId, workspace: &Workspace) -> Result<Transcript, Failure> {
     let StoredSession { mut talk, .. } = read(kit, id).await?;
     close_crashed(kit, id, workspace, &mut talk).await?;
-    Ok(talk)
+    Ok(talk.transcript)
 }
 
 async fn close_crashed(
@@ -120,7 +118,7 @@ async fn close_crashed(
 /// Tells a client all it saw of a session.
 pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening) {
     let window = kit.model(opening.standing.model.as_deref()).map_or(0, |model| model.context_window);
-    let mut calls = Vec::new();
+    let mut calls: &[Call] = &[];
     for entry in opening.talk.transcript.entries() {
         for update in replay::updates(entry, &mut calls, window) {
             client.tell(&opening.id, update);

@@ -3,7 +3,7 @@
 use crow_core::{Call, Entry, Update};
 
 /// Tells one entry as its updates; `calls` are those of the latest reply.
-pub(crate) fn updates(entry: &Entry, calls: &mut Vec<Call>, window: u64) -> Vec<Update> {
+pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64) -> Vec<Update> {
     match entry {
         Entry::Prompt(prompt) => {
             let message = prompt.id.clone();
@@ -11,7 +11,7 @@ pub(crate) fn updates(entry: &Entry, calls: &mut Vec<Call>, window: u64) -> Vec<
             parts.map(|part| Update::Prompt { message: message.clone(), part }).collect()
         }
         Entry::Reply(reply) => {
-            calls.clone_from(&reply.calls);
+            *calls = &reply.calls;
             let mut updates = Vec::new();
             let message = || reply.id.clone();
             if !reply.thought.is_empty() {

@@ -31,8 +31,21 @@ pub(crate) struct TurnCx<'a> {
 pub(crate) struct Conversation {
     pub(crate) transcript: Transcript,
     pub(crate) grants: Grants,
-    /// The system prompt on its way, until the first prompt stores the session with it.
-    pub(crate) unstored: Option<Rendering>,
+    pub(crate) on_disk: OnDisk,
+    /// Its title is stored.
+    pub(crate) is_titled: bool,
+}
+
+/// What the store holds of a conversation between turns.
+#[derive(Debug, Default)]
+pub(crate) enum OnDisk {
+    /// Nothing; the first prompt stores the session, with the system prompt that is on its way.
+    Nothing(Rendering),
+    /// The same transcript.
+    Same,
+    /// Nobody knows: a turn broke or could not store. The next one reads it again first.
+    #[default]
+    Unsure,
 }
 
 /// Runs a turn whose prompt is on disk already.

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::commands::{self, Command};
 use crate::kit::Kit;
 use crate::open;
-use crate::run_turn::{Conversation, TurnCx, run_turn, store_failure};
+use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::{clock, prompt};
 
 /// People type prompts; a longer inbox is a stuck session, not a busy one.
@@ -45,7 +45,7 @@ pub(crate) enum SessionMsg {
     Cancel,
     SetOption { option: String, value: String, answer: Answer<Options> },
     ReadOptions { answer: Answer<Options> },
-    TurnEnded { talk: Option<Conversation>, end: Result<TurnEnd, Failure>, answer: Answer<TurnEnd> },
+    TurnEnded { talk: Conversation, end: Result<TurnEnd, Failure>, answer: Answer<TurnEnd> },
 }
 
 /// The way into a session.
@@ -85,7 +85,6 @@ struct Session {
     own: mpsc::WeakSender<SessionMsg>,
     state: State,
     waiting: VecDeque<(Vec<Part>, Answer<TurnEnd>)>,
-    titled: bool,
     n_notes: u64,
     cut: CancellationToken,
     turns: TaskTracker,
@@ -117,7 +116,6 @@ pub(crate) fn start(
         own: sender.downgrade(),
         state: State::Idle(opening.talk),
         waiting: VecDeque::new(),
-        titled: opening.title.is_some(),
         n_notes: 0,
         cut,
         turns,
@@ -136,7 +134,7 @@ impl Session {
                     answer.give(self.set_option(&option, &value).await);
                 }
                 SessionMsg::ReadOptions { answer } => answer.give(Ok(self.options())),
-                SessionMsg::TurnEnded { talk, end, answer } => self.on_turn_ended(talk, end, answer).await,
+                SessionMsg::TurnEnded { talk, end, answer } => self.on_turn_ended(talk, end, answer),
             }
         }
     }
@@ -185,26 +183,24 @@ impl Session {
             workspace: self.workspace.clone(),
             standing: self.standing.subscribe(),
             cut,
-            untitled: !self.titled,
         };
-        self.titled = true;
         let own = self.own.clone();
         let (client, id) = (self.client.clone(), self.id.clone());
         let turn = self.turns.spawn(job.run(talk, parts));
         self.turns.spawn(async move {
             let (talk, end) = match turn.await {
-                Ok((talk, end)) => (Some(talk), end),
+                Ok(ended) => ended,
+                // A turn that broke took its conversation along; what is on disk is the truth.
                 Err(error) => {
-                    (None, Err(Failure::new(FailureKind::Internal, format!("The turn broke: {error}."))))
+                    let failure = Failure::new(FailureKind::Internal, format!("The turn broke: {error}."));
+                    (Conversation::default(), Err(failure))
                 }
             };
             client.flushed(&id).await;
             match own.upgrade() {
                 Some(own) => {
-                    if let Err(mpsc::error::SendError(msg)) =
-                        own.send(SessionMsg::TurnEnded { talk, end, answer }).await
-                    {
-                        tracing::debug!(?msg, "the session ended before its turn");
+                    if own.send(SessionMsg::TurnEnded { talk, end, answer }).await.is_err() {
+                        tracing::debug!(session = %id, "the session ended before its turn");
                     }
                 }
                 None => answer.give(end),
@@ -212,24 +208,12 @@ impl Session {
         });
     }
 
-    async fn on_turn_ended(
-        &mut self,
-        talk: Option<Conversation>,
-        end: Result<TurnEnd, Failure>,
-        answer: Answer<TurnEnd>,
-    ) {
-        // A turn that broke took its conversation along; what is on disk is the truth.
-        let talk = match talk {
-            Some(talk) => Ok(talk),
-            None => open::recover(&self.kit, &self.id, &self.workspace).await,
-        };
+    fn on_turn_ended(&mut self, talk: Conversation, end: Result<TurnEnd, Failure>, answer: Answer<TurnEnd>) {
         answer.give(end);
-        match talk {
-            Ok(talk) => self.state = State::Idle(talk),
-            Err(failure) => {
-                self.state = State::Idle(Conversation::default());
-                tracing::error!(session = %self.id, %failure, "the session could not be read again");
-            }
+        self.state = State::Idle(talk);
+        if self.cut.is_cancelled() {
+            // The host ends: what waits would only be stored, never asked.
+            self.on_cancel();
         }
         if let Some((parts, answer)) = self.waiting.pop_front() {
             self.start_turn(parts, answer);
@@ -320,7 +304,6 @@ struct TurnJob {
     workspace: Arc<Workspace>,
     standing: watch::Receiver<Standing>,
     cut: CancellationToken,
-    untitled: bool,
 }
 
 impl TurnJob {
@@ -349,45 +332,48 @@ impl TurnJob {
             standing: &self.standing,
             cut: &self.cut,
         };
-        if let Some(rendering) = talk.unstored.take() {
-            self.store_new(&cx, talk, rendering).await?;
+        // Whatever fails from here on leaves it in doubt.
+        match std::mem::take(&mut talk.on_disk) {
+            OnDisk::Nothing(rendering) => store_new(&cx, talk, rendering).await?,
+            OnDisk::Same => {}
+            OnDisk::Unsure => read_again(&cx, talk).await?,
         }
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
         let end = run_turn(&cx, talk).await?;
-        if self.untitled
+        if !talk.is_titled
             && let Some(title) = talk.transcript.entries().iter().find_map(title_of)
         {
             self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
+            talk.is_titled = true;
             self.client.tell(&self.id, Update::Title(title));
         }
+        talk.on_disk = OnDisk::Same;
         Ok(end)
     }
+}
 
-    /// Stores a session that is new, once its system prompt is rendered.
-    async fn store_new(
-        &self,
-        cx: &TurnCx<'_>,
-        talk: &mut Conversation,
-        rendering: Rendering,
-    ) -> Result<(), Failure> {
-        let stored = match rendering.await {
-            Ok(Ok(system)) => open::store_new(cx, &system).await.map(|()| system),
-            Ok(Err(failure)) => Err(failure),
-            Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
-        };
-        match stored {
-            Ok(system) => {
-                talk.transcript = Transcript::new(system);
-                Ok(())
-            }
-            Err(failure) => {
-                // The next prompt tries again: what was in the way may be mended by then.
-                talk.unstored = Some(render_system_prompt(&self.kit, self.workspace.cwd().to_owned()));
-                Err(failure)
-            }
+/// Stores a session that is new, once its system prompt is rendered.
+async fn store_new(cx: &TurnCx<'_>, talk: &mut Conversation, rendering: Rendering) -> Result<(), Failure> {
+    let rendered = rendering.await.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    let system = rendered?;
+    open::store_new(cx, &system).await?;
+    talk.transcript = Transcript::new(system);
+    Ok(())
+}
+
+/// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
+async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
+    let was_spoken_in = !talk.transcript.entries().is_empty();
+    match open::recover(cx.kit, cx.session, cx.workspace).await {
+        Ok(transcript) => talk.transcript = transcript,
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && !was_spoken_in => {
+            let rendering = render_system_prompt(cx.kit, cx.workspace.cwd().to_owned());
+            store_new(cx, talk, rendering).await?;
         }
+        Err(failure) => return Err(failure),
     }
+    Ok(())
 }
 
 /// A system prompt on its way.

@@ -105,7 +105,7 @@ pub struct Usage {
 impl Usage {
     /// Counts the tokens now in context.
     pub fn total(self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 

@@ -13,12 +13,12 @@ fn check(told: &[(&str, Update)], expected: &Expect) {
     let waiting = outbox.lock();
     let mut lines = String::new();
     for session in &waiting.ready {
-        for update in &waiting.sessions[session] {
+        for (_, update) in &waiting.sessions[session] {
             lines.push_str(&format!("{session}: {}\n", shown(update)));
         }
     }
     lines.push_str(&format!("{} bytes\n", waiting.n_bytes));
-    let weights: usize = waiting.sessions.values().flatten().map(weight).sum();
+    let weights: usize = waiting.sessions.values().flatten().map(|(_, update)| weight(update)).sum();
     assert_eq!(weights, waiting.n_bytes, "what waits is counted right");
     expected.assert_eq(&lines);
 }
@@ -101,14 +101,14 @@ fn output_of_a_running_call_is_latest_wins() {
             ("a", running(0, "one two")),
             ("a", running(1, "other")),
             ("a", running(0, "three")),
+            ("a", running(1, "others")),
             ("a", ended),
         ],
         &expect![[r#"
-            a: call-1-0 Running Some([Text("one two")])
-            a: call-1-1 Running Some([Text("other")])
             a: call-1-0 Running Some([Text("three")])
+            a: call-1-1 Running Some([Text("others")])
             a: call-1-0 Done Some([Text("all of it")])
-            26 bytes
+            20 bytes
         "#]],
     );
 }
@@ -124,6 +124,47 @@ fn a_chunk_does_not_grow_for_ever() {
         32769 bytes
     "#]],
     );
+}
+
+#[test]
+fn a_prompt_and_arguments_weigh() {
+    let image = Part::Image { mime: "image/png".into(), data: "x".repeat(100) };
+    let call = Update::Call {
+        call: CallId::at(1, 0),
+        name: "write".into(),
+        facets: Facets {
+            title: "write".into(),
+            kind: crow_core::ToolKind::Edit,
+            locations: Vec::new(),
+            touch: crow_core::Touch::Nothing,
+        },
+        arguments: Map::from_iter([("text".to_owned(), Value::from(vec!["x".repeat(6), "y".repeat(10)]))]),
+        status: Status::Pending,
+        content: Vec::new(),
+    };
+    assert_eq!(weight(&Update::Prompt { message: MessageId::at(0), part: image }), 100);
+    assert_eq!(weight(&call), 20);
+}
+
+#[test]
+fn a_flush_waits_for_nothing_that_was_told_later() {
+    let outbox = Outbox::new();
+    let session = SessionId::new("a");
+    outbox.push(&session, text(1, "one"));
+    let mut flushed = polled_flush(&outbox, &session);
+    assert!(!flushed());
+    outbox.push(&session, text(2, "two"));
+    assert!(outbox.lock().pop().is_some());
+    outbox.sent.notify_waiters();
+    assert!(flushed(), "what was told later still waits");
+    assert_eq!(outbox.lock().sessions.len(), 1);
+}
+
+/// Polls one flush again and again; tells whether it is over.
+fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() -> bool + 'a {
+    let mut flush = Box::pin(outbox.flushed(session));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    move || flush.as_mut().poll(&mut cx).is_ready()
 }
 
 #[test]
