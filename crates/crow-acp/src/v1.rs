@@ -1,4 +1,4 @@
-//! Spells ACP version 1, and reads it. The only place that knows its types.
+//! Spells ACP version 1, and reads it. The only place that translates its types.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the protocol's enums are open: what is new is passed over"

@@ -100,7 +100,7 @@ pub struct Roots {
     pub work: Vec<String>,
     /// Where it may read as well, such as the output of its own commands.
     pub readable: Vec<String>,
-    /// What asks each time, inside the others too: the configuration with its keys.
+    /// The configuration with its keys, inside the others too: changes ask each time, reading except in `auto`.
     pub protected: Vec<String>,
 }
 
