@@ -131,8 +131,10 @@ impl Gate {
 
 /// Finds out whether a call may run; the error is what the model reads instead of a result.
 async fn permit(cx: &TurnCx<'_>, call: &Call, facets: &Facets, gate: &Gate) -> Result<(), String> {
-    if let Verdict::Allow = gate.judge(cx, facets) {
-        return Ok(());
+    match gate.judge(cx, facets) {
+        Verdict::Allow => return Ok(()),
+        Verdict::Deny(why) => return Err(format!("not run: {why}")),
+        Verdict::Ask { .. } => {}
     }
     let _turn_to_ask = gate.asking.lock().await;
     let always = match gate.judge(cx, facets) {

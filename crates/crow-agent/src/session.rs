@@ -147,8 +147,11 @@ impl Session {
             self.note(said, answer);
             return;
         }
-        match &self.state {
-            State::Idle(_) => self.start_turn(parts, answer),
+        match &mut self.state {
+            State::Idle(talk) => {
+                let talk = std::mem::take(talk);
+                self.start_turn(talk, parts, answer);
+            }
             State::Running { .. } if self.waiting.len() < WAITING_MAX => {
                 self.waiting.push_back((parts, answer));
             }
@@ -168,14 +171,9 @@ impl Session {
         }
     }
 
-    fn start_turn(&mut self, parts: Vec<Part>, answer: Answer<TurnEnd>) {
+    fn start_turn(&mut self, talk: Conversation, parts: Vec<Part>, answer: Answer<TurnEnd>) {
         let cut = self.cut.child_token();
-        let state = std::mem::replace(&mut self.state, State::Running { cut: cut.clone() });
-        let State::Idle(talk) = state else {
-            self.state = state;
-            self.waiting.push_back((parts, answer));
-            return;
-        };
+        self.state = State::Running { cut: cut.clone() };
         let job = TurnJob {
             id: self.id.clone(),
             kit: self.kit.clone(),
@@ -210,13 +208,13 @@ impl Session {
 
     fn on_turn_ended(&mut self, talk: Conversation, end: Result<TurnEnd, Failure>, answer: Answer<TurnEnd>) {
         answer.give(end);
-        self.state = State::Idle(talk);
         if self.cut.is_cancelled() {
             // The host ends: what waits would only be stored, never asked.
             self.on_cancel();
         }
-        if let Some((parts, answer)) = self.waiting.pop_front() {
-            self.start_turn(parts, answer);
+        match self.waiting.pop_front() {
+            Some((parts, answer)) => self.start_turn(talk, parts, answer),
+            None => self.state = State::Idle(talk),
         }
     }
 
