@@ -92,7 +92,8 @@ impl Agent {
         }
     }
 
-    /// Waits until nothing is left to do: a request that has to go through everything is answered.
+    /// Lets the agent become idle: what it makes in the background ends by itself and tells nobody, so a while has to
+    /// pass with nothing asked of it.
     pub(crate) fn settle(&mut self) {
         let id = self.request("session/list", &json!({}));
         self.answer(id);
