@@ -5,6 +5,7 @@
 //! here knows a wire format. Everything is a value in and a value out.
 
 mod ids;
+mod mcp;
 mod message;
 mod permission;
 mod reply;
@@ -18,6 +19,7 @@ pub mod repair;
 pub mod slash;
 
 pub use ids::{CallId, MessageId, SessionId};
+pub use mcp::{McpServer, McpTransport};
 pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
     PlanStatus, Prompt, Reply, Status, ToolKind, ToolSpec, Touch, Usage,

@@ -314,6 +314,13 @@ pub enum Touch {
     Writes(Vec<String>),
     /// Runs a shell command.
     Runs(String),
+    /// Calls a tool of an MCP server, which may do anything.
+    Calls {
+        /// The server's name.
+        server: String,
+        /// The tool's name there.
+        tool: String,
+    },
 }
 
 /// What came of a call, for its two audiences.

@@ -70,6 +70,13 @@ pub enum Grant {
     Command(String),
     /// Changing files inside the roots.
     Edits,
+    /// A tool of an MCP server.
+    Tool {
+        /// The server's name.
+        server: String,
+        /// The tool's name there.
+        tool: String,
+    },
 }
 
 /// What a person said "always" to in a session.
@@ -118,13 +125,14 @@ pub fn judge(mode: Mode, grants: &Grants, roots: &Roots, facets: &Facets) -> Ver
         Touch::Reads(_) => None,
         Touch::Writes(paths) => paths.iter().all(|path| is_inside(path, &roots.work)).then_some(Grant::Edits),
         Touch::Runs(command) => Some(Grant::Command(command.clone())),
+        Touch::Calls { server, tool } => Some(Grant::Tool { server: server.clone(), tool: tool.clone() }),
     };
     if let Some(grant) = &always
         && grants.refused.contains(grant)
     {
         return Verdict::Deny("the person said to always refuse this".into());
     }
-    let changes = matches!(facets.touch, Touch::Writes(_) | Touch::Runs(_));
+    let changes = matches!(facets.touch, Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. });
     match mode {
         Mode::Plan if changes => refuse_in_plan(),
         Mode::Auto => Verdict::Allow,

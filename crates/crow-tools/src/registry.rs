@@ -116,7 +116,7 @@ fn fitting(tool: &dyn Tool, call: &Call, workspace: &Workspace) -> Result<Map<St
         Arguments::Valid(value) | Arguments::Repaired { value, string_closed: false } => value,
         Arguments::Repaired { value, string_closed: true } => {
             // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
-            if matches!(tool.facets(value, workspace).touch, Touch::Writes(_) | Touch::Runs(_)) {
+            if matches!(tool.facets(value, workspace).touch, Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. }) {
                 return Err(Refusal(format!(
                     "`{}` was not run: the call was cut off in the middle of a text, so its arguments are not \
                      whole; send it again, shorter or in several steps",

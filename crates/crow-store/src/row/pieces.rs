@@ -49,6 +49,7 @@ enum TouchRow<'a> {
     Reads(Cow<'a, [String]>),
     Writes(Cow<'a, [String]>),
     Runs(Cow<'a, str>),
+    Calls { server: Cow<'a, str>, tool: Cow<'a, str> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -147,6 +148,7 @@ impl<'a> ShownRow<'a> {
             Touch::Reads(paths) => TouchRow::Reads(paths.into()),
             Touch::Writes(paths) => TouchRow::Writes(paths.into()),
             Touch::Runs(command) => TouchRow::Runs(command.into()),
+            Touch::Calls { server, tool } => TouchRow::Calls { server: server.into(), tool: tool.into() },
         };
         Self {
             title: facets.title.as_str().into(),
@@ -163,6 +165,9 @@ impl<'a> ShownRow<'a> {
             TouchRow::Reads(paths) => Touch::Reads(paths.into_owned()),
             TouchRow::Writes(paths) => Touch::Writes(paths.into_owned()),
             TouchRow::Runs(command) => Touch::Runs(command.into_owned()),
+            TouchRow::Calls { server, tool } => {
+                Touch::Calls { server: server.into_owned(), tool: tool.into_owned() }
+            }
         };
         let locations = self.locations.into_iter().map(LocationRow::into_location).collect();
         let facets = Facets { title: self.title.into_owned(), kind: self.kind, locations, touch };

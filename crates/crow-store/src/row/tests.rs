@@ -134,6 +134,7 @@ fn facets() -> impl Strategy<Value = Facets> {
         vec(text(), 0..3).prop_map(Touch::Reads),
         vec(text(), 0..3).prop_map(Touch::Writes),
         text().prop_map(Touch::Runs),
+        (text(), text()).prop_map(|(server, tool)| Touch::Calls { server, tool }),
     ];
     (text(), select(kinds), vec(location, 0..3), touch).prop_map(|(title, kind, locations, touch)| Facets {
         title,
