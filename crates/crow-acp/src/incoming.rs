@@ -3,26 +3,38 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crow_core::{Failure, Options, Part, SessionId, TurnEnd};
+use crow_core::{Failure, McpServer, Options, Part, SessionId, TurnEnd};
+
+/// What the agent says of itself.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Its version.
+    pub version: &'static str,
+    /// The program, for clients that start it in a terminal to set it up.
+    pub program: Option<PathBuf>,
+}
 
 /// One thing a client wants.
 #[derive(Debug)]
 pub enum Incoming {
     /// The client said hello; a good moment to load what sessions need.
     Hello,
-    /// A new session.
-    NewSession {
-        /// Where it works; absolute.
-        cwd: PathBuf,
+    /// Sign in, which is to check that a model is configured.
+    SignIn {
         /// Where the answer goes.
-        answer: Answer<Opened>,
+        answer: Answer<()>,
     },
-    /// A stored session, with everything the client saw of it.
-    LoadSession {
+    /// Sign out: nothing more is asked of a model until the next sign-in.
+    SignOut {
+        /// Where the answer goes.
+        answer: Answer<()>,
+    },
+    /// A session, new or stored.
+    Open {
         /// Which.
-        session: SessionId,
-        /// Where it works; absolute.
-        cwd: PathBuf,
+        which: Which,
+        /// Where it works and with what.
+        place: Place,
         /// Where the answer goes.
         answer: Answer<Opened>,
     },
@@ -35,21 +47,53 @@ pub enum Incoming {
         /// Where the answer goes.
         answer: Answer<SessionPage>,
     },
+    /// Stop what a session does and forget it here; it stays stored.
+    Close {
+        /// Which session.
+        session: SessionId,
+        /// Where the answer goes.
+        answer: Answer<()>,
+    },
+    /// Close a session and forget what is stored of it.
+    Delete {
+        /// Which session.
+        session: SessionId,
+        /// Where the answer goes.
+        answer: Answer<()>,
+    },
     /// A prompt; answered when its turn has ended.
     Prompt {
         /// In which session.
         session: SessionId,
+        /// Its name among the prompts of this connection.
+        ticket: Ticket,
         /// What was said.
-        parts: Vec<Part>,
+        said: Vec<Spoken>,
         /// Where the answer goes.
         answer: Answer<TurnEnd>,
+    },
+    /// The client takes one prompt back, whether its turn runs or waits.
+    Withdraw {
+        /// In which session.
+        session: SessionId,
+        /// Which prompt.
+        ticket: Ticket,
+    },
+    /// Words for the turn that runs, without waiting for its end.
+    Steer {
+        /// In which session.
+        session: SessionId,
+        /// What was said.
+        said: Vec<Spoken>,
+        /// Where the answer goes.
+        answer: Answer<Steered>,
     },
     /// Stop the turn that runs and forget the prompts that wait.
     Cancel {
         /// In which session.
         session: SessionId,
     },
-    /// Change an option: `mode` or `model`.
+    /// Change an option: `mode`, `model` or `thought_level`.
     SetOption {
         /// In which session.
         session: SessionId,
@@ -60,6 +104,53 @@ pub enum Incoming {
         /// Where the answer goes.
         answer: Answer<Options>,
     },
+}
+
+/// Which session to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// A new one.
+    New,
+    /// A stored one; the client is told everything it saw of it.
+    Load(SessionId),
+    /// A stored one, of which the client knows all it needs.
+    Resume(SessionId),
+}
+
+/// Where a session works and with what. Nothing here is checked yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The folder that relative paths start from.
+    pub cwd: PathBuf,
+    /// Folders beside it that it may work in.
+    pub more_roots: Vec<PathBuf>,
+    /// The MCP servers that the client brings along.
+    pub servers: Vec<McpServer>,
+}
+
+/// A piece of a prompt as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spoken {
+    /// As the model gets it.
+    Part(Part),
+    /// An image that is only named.
+    ImageAt {
+        /// Where it is; a `file://` address.
+        uri: String,
+    },
+}
+
+/// A prompt's name among those of one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket(pub(crate) u64);
+
+/// What became of words for a running turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steered {
+    /// The model gets them with its next request.
+    Injected,
+    /// No turn ran any longer; they started one.
+    StartedNewTurn,
 }
 
 /// A session that opened.

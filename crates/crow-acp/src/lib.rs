@@ -3,17 +3,23 @@
 //! Everything else in Crow says [`crow_core::Update`] and [`Incoming`]; only `v1.rs` here spells ACP's own
 //! types, and no SDK type leaves this crate.
 
+mod abilities;
 mod client;
+mod editor;
 mod incoming;
 mod outbox;
 mod server;
 mod transport;
 mod v1;
 
+pub use abilities::Abilities;
 pub use client::{
     ClientEvent, Connection, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason, drive,
 };
-pub use incoming::{Answer, Incoming, Opened, SessionInfo, SessionPage};
+pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
+pub use incoming::{
+    About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Which,
+};
 pub use outbox::{Answered, Client, OfferAlways, Question};
 pub use server::{ServeError, serve};
 pub use transport::{Lines, duplex, stdio};

@@ -2,15 +2,22 @@
 //! behind, a running call's output is latest-wins, nothing else is dropped or reordered, and a client that stops
 //! reading costs bounded memory.
 
+mod weight;
+
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Content, Facets, Part, SessionId, Status, Update};
+use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use self::weight::{content_bytes, weight};
+use crate::abilities::{Abilities, Said};
+use crate::editor::Editor;
 use crate::v1;
 
 /// Notifications that may be on their way inside the SDK.
@@ -21,6 +28,12 @@ const CHUNK_BYTES: usize = 32 * 1024;
 
 /// Bytes waiting for one client beyond which producers are held back.
 const WAITING_BYTES_MAX: usize = 1024 * 1024;
+
+/// A question asked in the evening is answered in the morning; after that nobody will.
+const ANSWER_WAIT_MAX: Duration = Duration::from_hours(12);
+
+/// Output that waits for a client that is behind; a terminal shows its end, so the end is kept.
+const OUTPUT_BYTES: usize = 64 * 1024;
 
 /// A connected client, as sessions see it.
 #[derive(Clone)]
@@ -64,6 +77,10 @@ pub struct Question<'a> {
     pub facets: &'a Facets,
     /// With what.
     pub arguments: &'a Map<String, Value>,
+    /// What it would change, as far as that is known.
+    pub preview: &'a [Content],
+    /// What speaks against just running it.
+    pub why: Option<&'a str>,
     /// Whether "always" is among the answers.
     pub offer_always: OfferAlways,
 }
@@ -97,6 +114,36 @@ impl Client {
         self.outbox.flushed(session).await;
     }
 
+    /// Tells whether the client has closed its end: nothing is asked of a model for it any longer.
+    pub fn is_gone(&self) -> bool {
+        self.outbox.gone.load(Ordering::Relaxed)
+    }
+
+    /// What the client can do.
+    pub fn abilities(&self) -> Abilities {
+        self.outbox.said.get()
+    }
+
+    /// The client's files and terminals, for a session.
+    pub fn editor(&self, session: &SessionId) -> Editor {
+        Editor::new(self.clone(), session.clone())
+    }
+
+    pub(crate) async fn request<R: sdk::JsonRpcRequest>(&self, request: R) -> Result<R::Response, sdk::Error>
+    where
+        R::Response: Send,
+    {
+        self.connection.send_request(request).block_task().await
+    }
+
+    /// Asks for something whose answer changes nothing.
+    pub(crate) fn request_unheard<R: sdk::JsonRpcRequest>(&self, request: R)
+    where
+        R::Response: Send,
+    {
+        self.connection.send_request(request).detach();
+    }
+
     /// Asks the person whether a call may run.
     pub async fn ask(
         &self,
@@ -107,13 +154,17 @@ impl Client {
         let answer = async {
             // The call has to be there before the question about it.
             self.flushed(session).await;
-            self.connection.send_request(v1::permission_request(session, question)).block_task().await
+            self.request(v1::permission_request(session, question)).await
         };
         // A dropped request tells the client by itself that nobody waits any longer.
         tokio::select! {
             biased;
             () = cut.cancelled() => Answered::Cancelled,
-            answer = answer => v1::answered(answer, question.offer_always),
+            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+                Ok(_) if self.is_gone() => Answered::Cancelled,
+                Ok(answer) => v1::answered(answer, question.offer_always),
+                Err(_) => Answered::Nobody { why: "nobody answered for twelve hours".into() },
+            },
         }
     }
 }
@@ -125,6 +176,8 @@ pub(crate) struct Outbox {
     pushed: Notify,
     sent: Notify,
     credits: Semaphore,
+    said: Said,
+    gone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -142,12 +195,14 @@ struct Waiting {
 type Queue = VecDeque<(u64, Update)>;
 
 impl Outbox {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(said: Said) -> Arc<Self> {
         Arc::new(Self {
             waiting: Mutex::default(),
             pushed: Notify::new(),
             sent: Notify::new(),
             credits: Semaphore::new(CREDITS),
+            said,
+            gone: AtomicBool::new(false),
         })
     }
 
@@ -209,7 +264,8 @@ impl Outbox {
     fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> Sent {
         let mut waiting = self.lock();
         let Some((session, update)) = waiting.pop() else { return Sent::Nothing };
-        let sent = match v1::notification(&session, update).map(|said| connection.send_notification(said)) {
+        let notification = v1::notification(self.said.get(), &session, update);
+        let sent = match notification.map(|said| connection.send_notification(said)) {
             Some(Ok(())) => Sent::Notification,
             Some(Err(_)) => Sent::Closed,
             None => Sent::Nothing,
@@ -219,11 +275,18 @@ impl Outbox {
         sent
     }
 
-    /// Gives a credit back once a notification left the SDK.
-    pub(crate) fn on_line(&self, line: &str) {
-        if v1::is_update_line(line) {
+    /// Gives a credit back once a notification left the SDK; tells whether the line is one.
+    pub(crate) fn on_line(&self, line: &str) -> bool {
+        let is_update = v1::is_update_line(line);
+        if is_update {
             self.credits.add_permits(1);
         }
+        is_update
+    }
+
+    /// Remembers that the client says nothing more; the SDK fails what was asked of it only after that.
+    pub(crate) fn on_gone(&self) {
+        self.gone.store(true, Ordering::Relaxed);
     }
 
     /// Ends all waiting: nobody reads any longer.
@@ -287,7 +350,7 @@ impl Waiting {
 
 /// Puts an update into one that waits where nothing is lost by it; tells how many bytes it replaced.
 fn merge(queue: &mut Queue, next: &mut Update) -> Option<usize> {
-    if let Update::CallChanged { .. } = next {
+    if let Update::CallChanged { .. } | Update::Output { .. } = next {
         // Behind the output of the calls that run beside it too.
         return queue.iter_mut().rev().find_map(|(_, earlier)| replace_output(earlier, next));
     }
@@ -318,53 +381,20 @@ fn replace_output(earlier: &mut Update, next: &mut Update) -> Option<usize> {
             *content = std::mem::take(newer);
             Some(n_replaced)
         }
+        (Update::Output { call, text }, Update::Output { call: of, text: more }) if call == of => {
+            text.push_str(more);
+            Some(keep_end(text))
+        }
         _ => None,
     }
 }
 
-/// What an update costs while it waits, roughly.
-fn weight(update: &Update) -> usize {
-    match update {
-        Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
-        Update::Prompt { part, .. } => part_bytes(part),
-        Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
-        Update::CallChanged { content: Some(content), .. } => content_bytes(content),
-        Update::CallChanged { content: None, .. }
-        | Update::Plan(_)
-        | Update::Title(_)
-        | Update::Usage { .. }
-        | Update::Mode(_)
-        | Update::Options(_)
-        | Update::Commands(_) => 0,
-    }
-}
-
-fn part_bytes(part: &Part) -> usize {
-    match part {
-        Part::Text(text) | Part::Image { data: text, .. } | Part::Resource { text, .. } => text.len(),
-        Part::Link { uri, name } => uri.len() + name.len(),
-    }
-}
-
-fn content_bytes(content: &[Content]) -> usize {
-    let bytes = content.iter().map(|content| match content {
-        Content::Text(text) | Content::Image { data: text, .. } => text.len(),
-        Content::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + new.len(),
-    });
-    bytes.sum()
-}
-
-fn object_bytes(object: &Map<String, Value>) -> usize {
-    object.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
-}
-
-fn value_bytes(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(value_bytes).sum(),
-        Value::Object(object) => object_bytes(object),
-    }
+/// Drops the beginning of an output that is too long to wait; tells how many bytes.
+fn keep_end(text: &mut String) -> usize {
+    let over = text.len().saturating_sub(OUTPUT_BYTES);
+    let from = (over..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or_default();
+    text.drain(..from);
+    from
 }
 
 #[cfg(test)]

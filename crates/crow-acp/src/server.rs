@@ -2,19 +2,22 @@
 //! SDK reads nothing while one of them runs.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use agent_client_protocol as sdk;
 use crow_core::{Failure, FailureKind, SessionId};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use crate::incoming::{Answer, Incoming};
+use crate::abilities::Said;
+use crate::incoming::{About, Answer, Incoming, Ticket, Which};
 use crate::outbox::{Client, Outbox};
 use crate::transport::Lines;
-use crate::v1;
+use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse};
 
 /// The connection ended otherwise than by the client closing it.
 #[derive(Debug, thiserror::Error)]
@@ -24,15 +27,17 @@ pub struct ServeError(String);
 /// Serves one client until it closes its end. `connected` gets the way to tell it things, once.
 pub async fn serve<E: From<Incoming> + Send + 'static>(
     lines: Lines,
-    version: &'static str,
+    about: About,
     incoming: mpsc::Sender<E>,
     connected: impl FnOnce(Client) + Send,
 ) -> Result<(), ServeError> {
-    let outbox = Outbox::new();
+    let said = Said::default();
+    let outbox = Outbox::new(said.clone());
     // However this ends, by being dropped as well, nobody waits for the client any longer.
     let _closing = Closing(outbox.clone());
     let transport = counted(lines, outbox.clone());
-    let served = agent(version, &incoming)
+    let door = Door { incoming, about: Arc::new(about), said, n_prompts: Arc::default() };
+    let served = agent(&door)
         .connect_with(transport, async |connection| {
             connected(Client::new(connection.clone(), outbox.clone()));
             // Whoever waits for room or a flush must not outlive the client.
@@ -54,13 +59,19 @@ impl Drop for Closing {
     }
 }
 
-/// Gives each update's credit back as its line leaves the SDK.
+/// Gives each update's credit back as its line leaves the SDK, and says in our words what the SDK refuses by
+/// itself.
 fn counted(lines: Lines, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
+    let gone = outbox.clone();
+    let end = stream::poll_fn(move |_| {
+        gone.on_gone();
+        Poll::Ready(None)
+    });
     let outgoing = lines.outgoing.with(move |line: String| {
-        outbox.on_line(&line);
+        let line = if outbox.on_line(&line) { line } else { v1::with_kind(line) };
         std::future::ready(Ok::<_, io::Error>(line))
     });
-    sdk::Lines::new(outgoing, lines.incoming.boxed())
+    sdk::Lines::new(outgoing, lines.incoming.chain(end).boxed())
 }
 
 type Responder<T> = sdk::Responder<T, sdk::V1>;
@@ -84,160 +95,269 @@ where
     })
 }
 
-fn absolute(cwd: PathBuf) -> Result<PathBuf, Failure> {
-    if !cwd.is_absolute() {
-        let why = format!("cwd is {}, which is not an absolute path.", cwd.display());
-        return Err(Failure::new(FailureKind::InvalidValue, why));
-    }
-    if !cwd.is_dir() {
-        let why = format!("cwd is {}, which is not a folder. Create it or choose another.", cwd.display());
-        return Err(Failure::new(FailureKind::InvalidValue, why));
-    }
-    Ok(cwd)
-}
-
-/// Hands a request to the host. When nobody takes it the process is ending, and the dropped answer says so.
-async fn pass_on<E: From<Incoming>>(incoming: &mpsc::Sender<E>, what: Incoming) -> Result<(), sdk::Error> {
-    if incoming.send(what.into()).await.is_err() {
-        tracing::debug!("a request came after the host ended");
-    }
-    Ok(())
+/// Adds one handler for each method named.
+macro_rules! requests {
+    ($builder:expr, $door:expr, $($method:ident),+ $(,)?) => {
+        $builder$(.on_receive_request(
+            {
+                let door = $door.clone();
+                async move |request, responder, _| door.$method(request, responder).await
+            },
+            sdk::on_receive_request!(),
+        ))+
+    };
 }
 
 fn agent<E: From<Incoming> + Send + 'static>(
-    version: &'static str,
-    incoming: &mpsc::Sender<E>,
+    door: &Door<E>,
 ) -> sdk::v1::Builder<
     sdk::Agent,
     impl sdk::HandleDispatchFrom<sdk::Client> + 'static,
     impl sdk::RunWithConnectionTo<sdk::Client> + 'static,
     impl sdk::HandleConnectionClose<sdk::Client> + 'static,
 > {
-    let [hello, new, load, list, prompt, set_mode, set_option, cancel] =
-        std::array::from_fn(|_| incoming.clone());
-    sdk::Agent
-        .v1()
-        .name("crow")
-        .on_receive_request(
-            async move |_: wire::InitializeRequest, responder: Responder<wire::InitializeResponse>, _| {
-                responder.respond(v1::initialized(version))?;
-                pass_on(&hello, Incoming::Hello).await
-            },
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| new_session(&new, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| load_session(&load, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| list_sessions(&list, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| start_turn(&prompt, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| change_mode(&set_mode, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |request, responder, _| change_option(&set_option, request, responder).await,
-            sdk::on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |cancelled: wire::CancelNotification, _| {
-                let session = SessionId::new(&*cancelled.session_id.0);
-                pass_on(&cancel, Incoming::Cancel { session }).await
-            },
-            sdk::on_receive_notification!(),
-        )
+    let for_cancels = door.clone();
+    requests!(
+        sdk::Agent.v1().name("crow"),
+        door,
+        hello,
+        sign_in,
+        sign_out,
+        new_session,
+        load_session,
+        resume_session,
+        list_sessions,
+        close_session,
+        delete_session,
+        prompt,
+        steer,
+        set_mode,
+        set_model,
+        set_option,
+    )
+    .on_receive_notification(
+        async move |cancelled: wire::CancelNotification, _| {
+            let session = SessionId::new(&*cancelled.session_id.0);
+            for_cancels.pass_on(Incoming::Cancel { session }).await
+        },
+        sdk::on_receive_notification!(),
+    )
 }
 
-async fn new_session<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::NewSessionRequest,
-    responder: Responder<wire::NewSessionResponse>,
-) -> Result<(), sdk::Error> {
-    let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
-    match absolute(request.cwd) {
-        Ok(cwd) => pass_on(incoming, Incoming::NewSession { cwd, answer }).await,
-        Err(failure) => refuse(answer, failure),
-    }
+type Handled = Result<(), sdk::Error>;
+
+/// Where requests go in.
+struct Door<E> {
+    incoming: mpsc::Sender<E>,
+    about: Arc<About>,
+    said: Said,
+    n_prompts: Arc<AtomicU64>,
 }
 
-async fn load_session<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::LoadSessionRequest,
-    responder: Responder<wire::LoadSessionResponse>,
-) -> Result<(), sdk::Error> {
-    let answer = answer(responder, |opened| Ok(v1::session_loaded(&opened)));
-    let session = SessionId::new(&*request.session_id.0);
-    match absolute(request.cwd) {
-        Ok(cwd) => pass_on(incoming, Incoming::LoadSession { session, cwd, answer }).await,
-        Err(failure) => refuse(answer, failure),
-    }
-}
-
-async fn list_sessions<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::ListSessionsRequest,
-    responder: Responder<wire::ListSessionsResponse>,
-) -> Result<(), sdk::Error> {
-    let answer = answer(responder, |page| Ok(v1::session_page(page)));
-    pass_on(incoming, Incoming::ListSessions { cwd: request.cwd, cursor: request.cursor, answer }).await
-}
-
-async fn start_turn<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::PromptRequest,
-    responder: Responder<wire::PromptResponse>,
-) -> Result<(), sdk::Error> {
-    let answer = answer(responder, v1::prompt_response);
-    let session = SessionId::new(&*request.session_id.0);
-    match v1::parts(request.prompt) {
-        Ok(parts) => pass_on(incoming, Incoming::Prompt { session, parts, answer }).await,
-        Err(failure) => refuse(answer, failure),
-    }
-}
-
-async fn change_mode<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::SetSessionModeRequest,
-    responder: Responder<wire::SetSessionModeResponse>,
-) -> Result<(), sdk::Error> {
-    let answer = answer(responder, |_| Ok(wire::SetSessionModeResponse::new()));
-    let session = SessionId::new(&*request.session_id.0);
-    let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
-    pass_on(incoming, Incoming::SetOption { session, option, value, answer }).await
-}
-
-async fn change_option<E: From<Incoming>>(
-    incoming: &mpsc::Sender<E>,
-    request: wire::SetSessionConfigOptionRequest,
-    responder: Responder<wire::SetSessionConfigOptionResponse>,
-) -> Result<(), sdk::Error> {
-    let spell = |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
-    let answer = answer(responder, spell);
-    let session = SessionId::new(&*request.session_id.0);
-    let option = request.config_id.0.to_string();
-    match request.value.as_value_id() {
-        Some(value) => {
-            let value = value.0.to_string();
-            pass_on(incoming, Incoming::SetOption { session, option, value, answer }).await
-        }
-        None => {
-            let why = format!("The option {option} takes one of its listed values.");
-            refuse(answer, Failure::new(FailureKind::InvalidValue, why))
+impl<E> Clone for Door<E> {
+    fn clone(&self) -> Self {
+        let Self { incoming, about, said, n_prompts } = self;
+        Self {
+            incoming: incoming.clone(),
+            about: about.clone(),
+            said: said.clone(),
+            n_prompts: n_prompts.clone(),
         }
     }
 }
 
-fn refuse<T>(answer: Answer<T>, failure: Failure) -> Result<(), sdk::Error> {
+impl<E: From<Incoming> + Send + 'static> Door<E> {
+    /// Hands a request to the host. When nobody takes it the process is ending, and the dropped answer says so.
+    async fn pass_on(&self, what: Incoming) -> Handled {
+        if self.incoming.send(what.into()).await.is_err() {
+            tracing::debug!("a request came after the host ended");
+        }
+        Ok(())
+    }
+
+    async fn hello(
+        &self,
+        request: wire::InitializeRequest,
+        responder: Responder<wire::InitializeResponse>,
+    ) -> Handled {
+        self.said.remember(v1::abilities(&request));
+        responder.respond(v1::initialized(&self.about, self.said.get()))?;
+        self.pass_on(Incoming::Hello).await
+    }
+
+    async fn sign_in(
+        &self,
+        request: wire::AuthenticateRequest,
+        responder: Responder<wire::AuthenticateResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |()| Ok(wire::AuthenticateResponse::new()));
+        match v1::sign_in_method(&request.method_id.0) {
+            Ok(()) => self.pass_on(Incoming::SignIn { answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn sign_out(&self, _: wire::LogoutRequest, responder: Responder<wire::LogoutResponse>) -> Handled {
+        let answer = answer(responder, |()| Ok(wire::LogoutResponse::new()));
+        self.pass_on(Incoming::SignOut { answer }).await
+    }
+
+    async fn new_session(
+        &self,
+        request: wire::NewSessionRequest,
+        responder: Responder<wire::NewSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
+        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.pass_on(Incoming::Open { which: Which::New, place, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn load_session(
+        &self,
+        request: wire::LoadSessionRequest,
+        responder: Responder<wire::LoadSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |opened| Ok(v1::session_loaded(&opened)));
+        let which = Which::Load(SessionId::new(&*request.session_id.0));
+        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn resume_session(
+        &self,
+        request: wire::ResumeSessionRequest,
+        responder: Responder<wire::ResumeSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |opened| Ok(v1::session_resumed(&opened)));
+        let which = Which::Resume(SessionId::new(&*request.session_id.0));
+        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn list_sessions(
+        &self,
+        request: wire::ListSessionsRequest,
+        responder: Responder<wire::ListSessionsResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |page| Ok(v1::session_page(page)));
+        self.pass_on(Incoming::ListSessions { cwd: request.cwd, cursor: request.cursor, answer }).await
+    }
+
+    async fn close_session(
+        &self,
+        request: wire::CloseSessionRequest,
+        responder: Responder<wire::CloseSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |()| Ok(wire::CloseSessionResponse::new()));
+        self.pass_on(Incoming::Close { session: SessionId::new(&*request.session_id.0), answer }).await
+    }
+
+    async fn delete_session(
+        &self,
+        request: wire::DeleteSessionRequest,
+        responder: Responder<wire::DeleteSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |()| Ok(wire::DeleteSessionResponse::new()));
+        self.pass_on(Incoming::Delete { session: SessionId::new(&*request.session_id.0), answer }).await
+    }
+
+    async fn prompt(
+        &self,
+        request: wire::PromptRequest,
+        responder: Responder<wire::PromptResponse>,
+    ) -> Handled {
+        let session = SessionId::new(&*request.session_id.0);
+        let ticket = Ticket(self.n_prompts.fetch_add(1, Ordering::Relaxed));
+        let answered = CancellationToken::new();
+        self.watch_for_withdrawal(&session, ticket, responder.cancellation(), answered.clone());
+        let answered = answered.drop_guard();
+        let answer = answer(responder, move |end| {
+            drop(answered);
+            v1::prompt_response(end)
+        });
+        match v1::parts(request.prompt) {
+            Ok(said) => self.pass_on(Incoming::Prompt { session, ticket, said, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    /// Tells the host when the client takes a prompt back before it is answered.
+    fn watch_for_withdrawal(
+        &self,
+        session: &SessionId,
+        ticket: Ticket,
+        withdrawn: sdk::RequestCancellation,
+        answered: CancellationToken,
+    ) {
+        let (door, session) = (self.clone(), session.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = answered.cancelled() => {}
+                () = withdrawn.cancelled() => {
+                    // What it could refuse it has told the log.
+                    let _ = door.pass_on(Incoming::Withdraw { session, ticket }).await;
+                }
+            }
+        });
+    }
+
+    async fn steer(&self, request: SteerRequest, responder: Responder<SteerResponse>) -> Handled {
+        let answer = answer(responder, |steered| Ok(v1::steered(steered)));
+        let session = SessionId::new(&*request.session_id.0);
+        match v1::parts(request.prompt) {
+            Ok(said) => self.pass_on(Incoming::Steer { session, said, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn set_mode(
+        &self,
+        request: wire::SetSessionModeRequest,
+        responder: Responder<wire::SetSessionModeResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |_| Ok(wire::SetSessionModeResponse::new()));
+        let session = SessionId::new(&*request.session_id.0);
+        let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
+        self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+    }
+
+    async fn set_model(&self, request: SetModelRequest, responder: Responder<SetModelResponse>) -> Handled {
+        let answer = answer(responder, |_| Ok(SetModelResponse::default()));
+        let session = SessionId::new(&*request.session_id.0);
+        let (option, value) = ("model".to_owned(), request.model_id);
+        self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+    }
+
+    async fn set_option(
+        &self,
+        request: wire::SetSessionConfigOptionRequest,
+        responder: Responder<wire::SetSessionConfigOptionResponse>,
+    ) -> Handled {
+        let spell = |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
+        let answer = answer(responder, spell);
+        let session = SessionId::new(&*request.session_id.0);
+        let option = request.config_id.0.to_string();
+        match request.value.as_value_id() {
+            Some(value) => {
+                let value = value.0.to_string();
+                self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+            }
+            None => {
+                let why = format!("The option {option} takes one of its listed values.");
+                refuse(answer, Failure::new(FailureKind::InvalidValue, why))
+            }
+        }
+    }
+}
+
+fn refuse<T>(answer: Answer<T>, failure: Failure) -> Handled {
     answer.give(Err(failure));
     Ok(())
 }

@@ -1,18 +1,20 @@
 //! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
 //! each result on disk before it is shown.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use crow_acp::{Answered, OfferAlways, Question};
+use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
 use crow_core::{
-    Call, Content, Entry, Facets, Failure, Grants, Outcome, Roots, Status, Update, Verdict, judge, waits_for,
+    Call, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Update, Verdict, judge,
+    waits_for,
 };
-use crow_tools::ToolCx;
+use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 
 const CUT: &str = "not run: the turn was cancelled";
@@ -20,21 +22,24 @@ const CUT: &str = "not run: the turn was cancelled";
 /// Runs calls until each has its result in the transcript.
 pub(crate) async fn run_calls(
     cx: &TurnCx<'_>,
+    tools: &Tools,
     calls: &[Call],
     talk: &mut Conversation,
 ) -> Result<(), Failure> {
-    let facets: Vec<Facets> = calls.iter().map(|call| cx.kit.tools.facets(call, cx.workspace)).collect();
+    let facets: Vec<Facets> = calls.iter().map(|call| tools.facets(call, cx.workspace)).collect();
     for (call, facets) in calls.iter().zip(&facets) {
-        announce(cx, call, facets);
+        announce(cx, tools, call, facets);
     }
+    let settings = cx.kit.settings();
     let gate = Gate {
         asking: Mutex::default(),
         grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
         roots: Roots {
             work: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
-            readable: vec![cx.kit.settings.spill_dir.display().to_string()],
-            protected: vec![cx.kit.settings.config_dir.display().to_string()],
+            readable: vec![settings.spill_dir.display().to_string()],
+            protected: vec![settings.config_dir.display().to_string()],
         },
+        settings,
     };
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
@@ -45,27 +50,36 @@ pub(crate) async fn run_calls(
                 ended[earlier].cancelled().await;
             }
             // What it waited for may have moved what it touches.
-            let facets = cx.kit.tools.facets(call, cx.workspace);
-            (index, run_call(cx, call, &facets, gate).await)
+            let facets = tools.facets(call, cx.workspace);
+            (index, run_call(cx, tools, call, &facets, gate).await)
         });
     }
     let mut stored = Ok(());
-    while let Some((index, outcome)) = running.next().await {
+    while let Some((index, (outcome, shown))) = running.next().await {
         // After a store that failed nothing more may begin, and what runs is brought to its end.
         if stored.is_ok() {
-            stored = settle(cx, &calls[index], &facets[index], outcome, talk).await;
+            stored = settle(cx, (&calls[index], &facets[index]), outcome, &shown, talk).await;
             if stored.is_err() {
                 cx.cut.cancel();
             }
         }
         ended[index].cancel();
+        if let Shown::InTerminal(terminal) = shown {
+            // Only then it is given back: its client shows the end of the call first.
+            cx.client.flushed(cx.session).await;
+            drop(terminal);
+        }
     }
     drop(running);
     talk.grants = gate.grants.into_inner().unwrap_or_else(PoisonError::into_inner);
     stored
 }
 
-fn announce(cx: &TurnCx<'_>, call: &Call, facets: &Facets) {
+fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {
+    let prints = match tools.prints_live(call, cx.client.abilities()) {
+        true => Prints::Live { cwd: cx.workspace.cwd().display().to_string() },
+        false => Prints::Nothing,
+    };
     let update = Update::Call {
         call: call.id,
         name: call.name.clone(),
@@ -73,41 +87,82 @@ fn announce(cx: &TurnCx<'_>, call: &Call, facets: &Facets) {
         arguments: call.arguments.object(),
         status: Status::Pending,
         content: Vec::new(),
+        prints,
     };
     cx.client.tell(cx.session, update);
 }
 
 async fn settle(
     cx: &TurnCx<'_>,
-    call: &Call,
-    facets: &Facets,
+    (call, facets): (&Call, &Facets),
     outcome: Outcome,
+    shown: &Shown,
     talk: &mut Conversation,
 ) -> Result<(), Failure> {
-    let (status, content, plan) = (outcome.status, outcome.for_client.clone(), outcome.plan.clone());
+    let (status, plan) = (outcome.status, outcome.plan.clone());
+    let content = match shown {
+        Shown::AsContent => Some(outcome.for_client.clone()),
+        // What it printed is there already.
+        Shown::AsPrinted | Shown::InTerminal(_) => None,
+    };
     let entry = Entry::Result { call: call.id, facets: facets.clone(), outcome };
     cx.append(talk, entry).await?;
-    cx.client.tell(cx.session, Update::CallChanged { call: call.id, status, content: Some(content) });
+    cx.client.tell(cx.session, Update::CallChanged { call: call.id, status, content });
     if let Some(plan) = plan {
         cx.client.tell(cx.session, Update::Plan(plan));
     }
     Ok(())
 }
 
-async fn run_call(cx: &TurnCx<'_>, call: &Call, facets: &Facets, gate: &Gate) -> Outcome {
-    if cx.cut.is_cancelled() {
-        return Outcome::failed(CUT);
-    }
-    if let Err(why) = permit(cx, call, facets, gate).await {
-        return Outcome::failed(why);
-    }
-    cx.client.tell(cx.session, Update::CallChanged { call: call.id, status: Status::Running, content: None });
-    let progress = |content: Vec<Content>| {
-        let update = Update::CallChanged { call: call.id, status: Status::Running, content: Some(content) };
-        cx.client.tell(cx.session, update);
+/// Where the client sees what a call came to.
+#[derive(Debug, Default)]
+enum Shown {
+    /// In the content of the call.
+    #[default]
+    AsContent,
+    /// In what it printed.
+    AsPrinted,
+    /// In a terminal of the client, which is kept until then.
+    InTerminal(Arc<ClientTerminal>),
+}
+
+async fn run_call(
+    cx: &TurnCx<'_>,
+    tools: &Tools,
+    call: &Call,
+    facets: &Facets,
+    gate: &Gate,
+) -> (Outcome, Shown) {
+    let shown = std::sync::Mutex::new(Shown::AsContent);
+    let show = |now: Shown| *shown.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    let progress = |progress: Progress| match progress {
+        Progress::Shows(content) => {
+            let update =
+                Update::CallChanged { call: call.id, status: Status::Running, content: Some(content) };
+            cx.client.tell(cx.session, update);
+        }
+        Progress::Printed(text) => cx.client.tell(cx.session, Update::Output { call: call.id, text }),
+        Progress::Exited { code, signal } => {
+            cx.client.tell(cx.session, Update::Exited { call: call.id, code, signal });
+            show(Shown::AsPrinted);
+        }
+        Progress::Terminal(terminal) => {
+            let id = terminal.id().to_owned();
+            cx.client.tell(cx.session, Update::Terminal { call: call.id, id });
+            show(Shown::InTerminal(terminal));
+        }
     };
-    let tool_cx = ToolCx { workspace: cx.workspace, cut: cx.cut, progress: &progress };
-    cx.kit.tools.run(call, tool_cx).await
+    let tool_cx =
+        ToolCx { workspace: cx.workspace, editor: Some(cx.editor), cut: cx.cut, progress: &progress };
+    let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
+        Ok(()) => {
+            let begins = Update::CallChanged { call: call.id, status: Status::Running, content: None };
+            cx.client.tell(cx.session, begins);
+            tools.run(call, tool_cx).await
+        }
+        Err(outcome) => outcome,
+    };
+    (outcome, shown.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What the calls of one reply share when they need permission.
@@ -115,6 +170,7 @@ struct Gate {
     /// One question at a time: an "always" may answer the next one.
     asking: Mutex<()>,
     grants: std::sync::Mutex<Grants>,
+    settings: Arc<KitSettings>,
     roots: Roots,
 }
 
@@ -123,43 +179,63 @@ impl Gate {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge(&self, cx: &TurnCx<'_>, facets: &Facets) -> Verdict {
+    fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let mode = cx.standing.borrow().mode;
-        judge(mode, &self.grants(), &self.roots, facets)
+        let law =
+            Law { mode, rules: &self.settings.rules, roots: &self.roots, resolve: &crow_tools::resolve };
+        judge(&law, &self.grants(), &call.name, facets)
     }
 }
 
-/// Finds out whether a call may run; the error is what the model reads instead of a result.
-async fn permit(cx: &TurnCx<'_>, call: &Call, facets: &Facets, gate: &Gate) -> Result<(), String> {
-    match gate.judge(cx, facets) {
-        Verdict::Allow => return Ok(()),
-        Verdict::Deny(why) => return Err(format!("not run: {why}")),
-        Verdict::Ask { .. } => {}
+/// Finds out whether a call may run; the other side is what came of it instead.
+async fn permit(
+    cx: &TurnCx<'_>,
+    tools: &Tools,
+    call: &Call,
+    (facets, tool_cx): (&Facets, ToolCx<'_>),
+    gate: &Gate,
+) -> Result<(), Outcome> {
+    if cx.is_over() {
+        return Err(Outcome::failed(CUT));
+    }
+    let decided = |verdict: Verdict| match verdict {
+        Verdict::Allow => Ok(None),
+        Verdict::Deny(why) => Err(Outcome::failed(format!("not run: {why}"))),
+        Verdict::Ask { always, why } => Ok(Some((always, why))),
+    };
+    if decided(gate.judge(cx, call, facets))?.is_none() {
+        return Ok(());
     }
     let _turn_to_ask = gate.asking.lock().await;
-    let always = match gate.judge(cx, facets) {
-        Verdict::Allow => return Ok(()),
-        Verdict::Deny(why) => return Err(format!("not run: {why}")),
-        Verdict::Ask { always } => always,
-    };
+    let Some((always, why)) = decided(gate.judge(cx, call, facets))? else { return Ok(()) };
+    // Nobody is asked about what cannot be done.
+    let preview = tools.preview(call, tool_cx).await?;
     let arguments = call.arguments.object();
     let offer_always = if always.is_some() { OfferAlways::Yes } else { OfferAlways::No };
-    let question = Question { call: call.id, facets, arguments: &arguments, offer_always };
-    match cx.client.ask(cx.session, question, cx.cut).await {
-        Answered::AllowOnce => Ok(()),
+    let question = Question {
+        call: call.id,
+        facets,
+        arguments: &arguments,
+        preview: &preview,
+        why: why.as_deref(),
+        offer_always,
+    };
+    let why = match cx.client.ask(cx.session, question, cx.cut).await {
+        Answered::AllowOnce => return Ok(()),
         Answered::AllowAlways => {
             always.into_iter().for_each(|grant| gate.grants().allow(grant));
-            Ok(())
+            return Ok(());
         }
-        Answered::RejectOnce => Err("not run: the person refused it".into()),
+        Answered::RejectOnce => "not run: the person refused it".into(),
         Answered::RejectAlways => {
             always.into_iter().for_each(|grant| gate.grants().refuse(grant));
-            Err("not run: the person refused it and does not want it asked again".into())
+            "not run: the person refused it and does not want it asked again".into()
         }
-        Answered::Cancelled if cx.cut.is_cancelled() => Err(CUT.into()),
-        Answered::Cancelled => Err("not run: the question was closed without an answer".into()),
+        Answered::Cancelled if cx.is_over() => CUT.into(),
+        Answered::Cancelled => "not run: the question was closed without an answer".into(),
         Answered::Nobody { why } => {
-            Err(format!("not run: it needs permission and nobody could be asked ({why})"))
+            format!("not run: it needs permission and nobody could be asked ({why})")
         }
-    }
+    };
+    Err(Outcome::failed(why))
 }

@@ -1,30 +1,29 @@
-//! The host: one loop that finds the session a message is for. It waits for its next event, and for room in the
-//! inbox of a session that is stuck; whatever takes time is a task that reports back.
+//! The host: one loop that finds the session a message is for. It waits for its next event and for nothing else;
+//! whatever takes time is a task that reports back.
+
+mod opening;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_acp::{Answer, Client, Incoming, Lines, Opened, ServeError, SessionInfo, SessionPage};
-use crow_core::{Failure, SessionId, Update};
-use crow_store::{Cursor, ListQuery};
+use crow_acp::{About, Answer, Client, Incoming, Lines, Opened, Place, ServeError, Which};
+use crow_core::{Failure, FailureKind, SessionId, Update};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::opening::{list, open_live, open_stored};
+use crate::handle::{SessionHandle, SessionMsg};
 use crate::kit::Kit;
 use crate::run_turn::store_failure;
-use crate::session::{self, Opening, SessionHandle, SessionMsg};
-use crate::{clock, commands, open};
+use crate::session::{self, Opening};
+use crate::{commands, open, place};
 
 /// Messages of a client that may wait for the loop, which hands each on at once.
 const EVENTS_LEN: usize = 64;
-
-/// Sessions on one page of a list.
-const PAGE_LEN: u32 = 50;
 
 /// How long turns may take to store their last results once the client is gone; it promised to be quick.
 const LAST_WORDS: Duration = Duration::from_millis(80);
@@ -34,6 +33,8 @@ const LAST_WORDS: Duration = Duration::from_millis(80);
 enum HostEvent {
     Client(Incoming),
     Opened { opening: Box<Opening>, kit: Arc<Kit>, answer: Answer<Opened> },
+    SignedIn { answer: Answer<()> },
+    Closed { session: SessionId },
 }
 
 impl From<Incoming> for HostEvent {
@@ -50,7 +51,7 @@ type Load = dyn Fn() -> BoxFuture<'static, Result<Kit, Failure>> + Send + Sync;
 /// `load` reads configuration and database, after the client has its first answer.
 pub async fn serve<F>(
     lines: Lines,
-    version: &'static str,
+    about: About,
     stop: impl Future<Output = ()>,
     load: impl Fn() -> F + Send + Sync + 'static,
 ) -> Result<(), ServeError>
@@ -66,10 +67,18 @@ where
         Shared { kit: kit.clone(), load, cut: cut.clone(), turns: turns.clone(), own: events.downgrade() };
     let host = tokio::spawn(async move {
         if let Ok(client) = client.await {
-            Host { client, shared, inbox, sessions: HashMap::new() }.run().await;
+            let host = Host {
+                client,
+                shared,
+                inbox,
+                sessions: HashMap::new(),
+                closing: HashMap::new(),
+                signed: Signed::In,
+            };
+            host.run().await;
         }
     });
-    let serving = crow_acp::serve(lines, version, events, |client| {
+    let serving = crow_acp::serve(lines, about, events, |client| {
         if connected.send(client).is_err() {
             tracing::error!("the host ended before its client came");
         }
@@ -80,7 +89,7 @@ where
     };
     cut.cancel();
     if let Some(kit) = kit.get() {
-        kit.tools.stop();
+        kit.own_tools.tools.stop();
     }
     turns.close();
     if tokio::time::timeout(LAST_WORDS, turns.wait()).await.is_err() {
@@ -104,14 +113,29 @@ impl Shared {
         self.kit.get_or_try_init(async || (self.load)().await.map(Arc::new)).await
     }
 
-    async fn opened(&self, kit: &Arc<Kit>, opening: Opening, answer: Answer<Opened>) {
-        let event = HostEvent::Opened { opening: Box::new(opening), kit: kit.clone(), answer };
+    /// Reads the configuration again and checks that there is a model to ask.
+    async fn sign_in(&self) -> Result<(), Failure> {
+        let unusable = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
+        let fresh = (self.load)().await.map_err(unusable)?;
+        fresh.model(None).map_err(unusable)?;
+        self.kit().await.map_err(unusable)?.renew(&fresh);
+        Ok(())
+    }
+
+    async fn tell_host(&self, event: HostEvent) {
         if let Some(own) = self.own.upgrade()
             && own.send(event).await.is_err()
         {
-            tracing::debug!("a session opened after the host ended");
+            tracing::debug!("something ended after the host did");
         }
     }
+}
+
+/// Whether models may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    In,
+    Out,
 }
 
 struct Host {
@@ -119,47 +143,71 @@ struct Host {
     shared: Shared,
     inbox: mpsc::Receiver<HostEvent>,
     sessions: HashMap<SessionId, SessionHandle>,
+    /// Sessions that end; one that is opened again waits until they have.
+    closing: HashMap<SessionId, SessionHandle>,
+    signed: Signed,
 }
 
 impl Host {
     async fn run(mut self) {
         while let Some(event) = self.inbox.recv().await {
             match event {
-                HostEvent::Client(incoming) => self.on_client(incoming).await,
+                HostEvent::Client(incoming) => self.on_client(incoming),
                 HostEvent::Opened { opening, kit, answer } => self.on_opened(*opening, kit, answer),
+                HostEvent::SignedIn { answer } => {
+                    self.signed = Signed::In;
+                    answer.give(Ok(()));
+                }
+                HostEvent::Closed { session } => drop(self.closing.remove(&session)),
             }
         }
     }
 
-    async fn on_client(&mut self, incoming: Incoming) {
+    fn on_client(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Hello => self.warm_up(),
-            Incoming::NewSession { cwd, answer } => self.new_session(cwd, answer),
-            Incoming::LoadSession { session, cwd, answer } => self.load_session(session, cwd, answer),
-            Incoming::ListSessions { cwd, cursor, answer } => self.list_sessions(cwd, cursor, answer),
-            Incoming::Prompt { session, parts, answer } => {
-                self.to_session(&session, answer, |answer| SessionMsg::Prompt { parts, answer }).await;
+            Incoming::SignIn { answer } => self.sign_in(answer),
+            Incoming::SignOut { answer } => self.sign_out(answer),
+            Incoming::Open { which, place, answer } => self.open(which, place, answer),
+            Incoming::ListSessions { cwd, cursor, answer } => {
+                let shared = self.shared.clone();
+                tokio::spawn(async move { answer.give(list(&shared, cwd, cursor).await) });
+            }
+            Incoming::Close { session, answer } => self.close(&session, answer),
+            Incoming::Delete { session, answer } => self.delete(session, answer),
+            Incoming::Prompt { session, ticket, said, answer } => {
+                self.to_session(&session, answer, |answer| SessionMsg::Prompt { ticket, said, answer });
+            }
+            Incoming::Steer { session, said, answer } => {
+                self.to_session(&session, answer, |answer| SessionMsg::Steer { said, answer });
             }
             Incoming::SetOption { session, option, value, answer } => {
-                self.to_session(&session, answer, |answer| SessionMsg::SetOption { option, value, answer })
-                    .await;
+                self.to_session(&session, answer, |answer| SessionMsg::SetOption { option, value, answer });
+            }
+            Incoming::Withdraw { session, ticket } => {
+                if let Some(handle) = self.sessions.get(&session) {
+                    handle.withdraw(ticket);
+                }
             }
             Incoming::Cancel { session } => {
                 if let Some(handle) = self.sessions.get(&session) {
-                    handle.tell(SessionMsg::Cancel).await;
+                    handle.cancel();
                 }
             }
         }
     }
 
-    async fn to_session<T>(
+    fn to_session<T>(
         &self,
         session: &SessionId,
         answer: Answer<T>,
         msg: impl FnOnce(Answer<T>) -> SessionMsg,
     ) {
+        if self.signed == Signed::Out {
+            return answer.give(Err(signed_out()));
+        }
         match self.sessions.get(session) {
-            Some(handle) => handle.tell(msg(answer)).await,
+            Some(handle) => handle.tell(answer, msg),
             None => answer.give(Err(open::not_found(session))),
         }
     }
@@ -174,39 +222,45 @@ impl Host {
         });
     }
 
-    fn new_session(&self, cwd: PathBuf, answer: Answer<Opened>) {
+    fn sign_in(&self, answer: Answer<()>) {
         let shared = self.shared.clone();
         tokio::spawn(async move {
-            match shared.kit().await {
-                Ok(kit) => shared.opened(kit, open::new(kit, &cwd), answer).await,
+            match shared.sign_in().await {
+                Ok(()) => shared.tell_host(HostEvent::SignedIn { answer }).await,
                 Err(failure) => answer.give(Err(failure)),
             }
         });
     }
 
-    fn load_session(&self, session: SessionId, cwd: PathBuf, answer: Answer<Opened>) {
+    /// Keys are the person's own files and stay; what ends is their use by this connection.
+    fn sign_out(&mut self, answer: Answer<()>) {
+        self.signed = Signed::Out;
+        self.sessions.values().for_each(SessionHandle::cancel);
+        answer.give(Ok(()));
+    }
+
+    fn open(&self, which: Which, place: Place, answer: Answer<Opened>) {
+        if self.signed == Signed::Out {
+            return answer.give(Err(signed_out()));
+        }
+        let (live, ending) = match &which {
+            Which::New => (None, None),
+            Which::Load(session) | Which::Resume(session) => {
+                (self.sessions.get(session).cloned(), self.closing.get(session).cloned())
+            }
+        };
         let (shared, client) = (self.shared.clone(), self.client.clone());
-        let live = self.sessions.get(&session).cloned();
         tokio::spawn(async move {
-            let loaded = match (shared.kit().await, &live) {
-                (Ok(kit), Some(_)) => open::look(kit, &session, &cwd).await.map(|opening| (kit, opening)),
-                (Ok(kit), None) => open::load(kit, &session, &cwd).await.map(|opening| (kit, opening)),
-                (Err(failure), _) => Err(failure),
-            };
-            let (kit, opening) = match loaded {
-                Ok(loaded) => loaded,
+            if let Some(ending) = ending {
+                ending.gone.cancelled().await;
+            }
+            let place = match place::checked(place).await {
+                Ok(place) => place,
                 Err(failure) => return answer.give(Err(failure)),
             };
-            open::replay(kit, &client, &opening).await;
             match live {
-                // The session lives already: its turn goes on and nothing of it is replaced.
-                Some(handle) => {
-                    let answer = Answer::new(move |options: Result<_, _>| {
-                        answer.give(options.map(|options| Opened { session, options }));
-                    });
-                    handle.tell(SessionMsg::ReadOptions { answer }).await;
-                }
-                None => shared.opened(kit, opening, answer).await,
+                Some(handle) => open_live(&shared, &client, (handle, which), place, answer).await,
+                None => open_stored(&shared, &client, which, place, answer).await,
             }
         });
     }
@@ -224,31 +278,50 @@ impl Host {
         tokio::spawn(async move { kit.warm_up().await });
     }
 
-    fn list_sessions(&self, cwd: Option<PathBuf>, cursor: Option<String>, answer: Answer<SessionPage>) {
-        let shared = self.shared.clone();
-        tokio::spawn(async move { answer.give(list(&shared, cwd, cursor).await) });
+    fn close(&mut self, session: &SessionId, answer: Answer<()>) {
+        match self.end(session) {
+            Some(ended) => drop(tokio::spawn(async move {
+                ended.await;
+                answer.give(Ok(()));
+            })),
+            None => answer.give(Err(open::not_found(session))),
+        }
+    }
+
+    /// Deletes a session; one that is not there is deleted already.
+    fn delete(&mut self, session: SessionId, answer: Answer<()>) {
+        let (shared, ended) = (self.shared.clone(), self.end(&session));
+        tokio::spawn(async move {
+            if let Some(ended) = ended {
+                ended.await;
+            }
+            answer.give(erase(&shared, &session).await);
+        });
+    }
+
+    /// Ends a session that lives here, with its turn and its servers; the future waits for that.
+    fn end(&mut self, session: &SessionId) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let handle = self.sessions.remove(session)?;
+        self.closing.insert(session.clone(), handle.clone());
+        handle.turn.borrow().cancel();
+        let (shared, session) = (self.shared.clone(), session.clone());
+        let gone = handle.gone.clone();
+        tokio::spawn(async move {
+            let closed = Answer::new(|_: Result<(), Failure>| ());
+            if handle.inbox.send(SessionMsg::Close { answer: closed }).await.is_ok() {
+                handle.gone.cancelled().await;
+            }
+            shared.tell_host(HostEvent::Closed { session }).await;
+        });
+        Some(gone.cancelled_owned())
     }
 }
 
-async fn list(shared: &Shared, cwd: Option<PathBuf>, cursor: Option<String>) -> Result<SessionPage, Failure> {
-    let kit = shared.kit().await?;
-    let before = match cursor {
-        Some(cursor) => Some(Cursor::parse(&cursor).ok_or_else(|| {
-            let why = format!("The cursor {cursor} is not one of ours. Ask for the first page again.");
-            Failure::new(crow_core::FailureKind::InvalidValue, why)
-        })?),
-        None => None,
-    };
-    let cwd = cwd.map(|cwd| cwd.display().to_string());
-    let rows = kit.store.list(ListQuery { cwd, before, limit: PAGE_LEN }).await.map_err(store_failure)?;
-    let next = (rows.len() == PAGE_LEN as usize)
-        .then(|| rows.last().map(|row| Cursor::after(row).to_string()))
-        .flatten();
-    let sessions = rows.into_iter().map(|row| SessionInfo {
-        session: row.id,
-        cwd: row.cwd.into(),
-        title: row.title,
-        updated: clock::spelled(row.updated),
-    });
-    Ok(SessionPage { sessions: sessions.collect(), next })
+async fn erase(shared: &Shared, session: &SessionId) -> Result<(), Failure> {
+    shared.kit().await?.store.delete(session).await.map(drop).map_err(store_failure)
+}
+
+fn signed_out() -> Failure {
+    let why = "You signed out. Sign in again to go on; the configured models and keys are still there.";
+    Failure::new(FailureKind::AuthRequired, why)
 }

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crow_core::{Failure, FailureKind, Limits, Mode, ToolSpec};
+use crow_core::{Failure, FailureKind, Limits, McpServer, Mode, Rules};
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
 use crow_tools::Tools;
 use tokio::sync::OnceCell;
+
+use crate::toolbox::ToolSet;
 
 /// What the configuration says about sessions.
 #[derive(Debug, Clone)]
@@ -16,12 +19,16 @@ pub struct KitSettings {
     pub models: Vec<ModelSettings>,
     /// The mode of a new session.
     pub mode: Mode,
+    /// What is allowed and denied for good.
+    pub rules: Rules,
     /// How far one turn may go.
     pub limits: Limits,
     /// Environment variables that hold keys; no command gets them.
     pub secret_variables: Vec<String>,
     /// Where the person's own prompts are.
     pub prompts_dir: PathBuf,
+    /// The MCP servers of every session, beside those its client names.
+    pub mcp_servers: Vec<McpServer>,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.
@@ -32,25 +39,38 @@ pub struct KitSettings {
 
 /// Everything that sessions share.
 pub struct Kit {
-    pub(crate) settings: KitSettings,
+    settings: RwLock<Arc<KitSettings>>,
     pub(crate) store: Store,
-    pub(crate) tools: Tools,
-    /// What every request tells the model of the tools.
-    pub(crate) specs: Vec<ToolSpec>,
+    /// The tools that Crow brings along.
+    pub(crate) own_tools: Arc<ToolSet>,
     http: OnceCell<Http>,
 }
 
 impl fmt::Debug for Kit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kit").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Kit").field("settings", &self.settings()).finish_non_exhaustive()
     }
 }
 
 impl Kit {
     /// Puts the parts together.
     pub fn new(settings: KitSettings, store: Store, tools: Tools) -> Self {
-        let specs = tools.specs();
-        Self { settings, store, tools, specs, http: OnceCell::new() }
+        Self {
+            settings: RwLock::new(Arc::new(settings)),
+            store,
+            own_tools: Arc::new(ToolSet::new(tools)),
+            http: OnceCell::new(),
+        }
+    }
+
+    /// What the configuration says now.
+    pub(crate) fn settings(&self) -> Arc<KitSettings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over what the configuration says by now.
+    pub(crate) fn renew(&self, fresh: &Self) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = fresh.settings();
     }
 
     /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes
@@ -74,14 +94,14 @@ impl Kit {
         }
     }
 
-    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, Failure> {
-        let models = &self.settings.models;
+    /// Finds a model by its name, or the default without one.
+    pub(crate) fn model(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
+        let settings = self.settings();
+        let models = &settings.models;
         match name {
-            _ if models.is_empty() => {
-                Err(Failure::new(FailureKind::Config, self.settings.setup_hint.clone()))
-            }
-            None => Ok(&models[0]),
-            Some(name) => models.iter().find(|model| model.name == name).ok_or_else(|| {
+            _ if models.is_empty() => Err(Failure::new(FailureKind::Config, settings.setup_hint.clone())),
+            None => Ok(models[0].clone()),
+            Some(name) => models.iter().find(|model| model.name == name).cloned().ok_or_else(|| {
                 let known = models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ");
                 let why = format!("The model {name} is not configured. Configured: {known}.");
                 Failure::new(FailureKind::InvalidValue, why)

@@ -6,13 +6,18 @@
 mod calls;
 mod clock;
 mod commands;
+mod handle;
 mod host;
 mod kit;
 mod open;
+mod place;
 mod prompt;
 mod replay;
 mod run_turn;
 mod session;
+mod spoken;
+mod toolbox;
+mod turn_job;
 
 pub use host::serve;
 pub use kit::{Kit, KitSettings};

@@ -1,15 +1,18 @@
 //! How sessions come to be: new, or from what is stored.
 
-use std::path::Path;
-
-use crow_acp::Client;
-use crow_core::{Call, Entry, Failure, FailureKind, Grants, Options, Outcome, SessionId, Transcript, Update};
+use crow_acp::{Client, Place};
+use crow_core::{
+    Call, Entry, Failure, FailureKind, Grants, ModelInfo, Options, Outcome, SessionId, ThoughtLevel,
+    Transcript, Update,
+};
+use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
 
 use crate::kit::Kit;
 use crate::run_turn::{Conversation, OnDisk, TurnCx, store_failure};
-use crate::session::{Opening, Standing, render_system_prompt};
+use crate::session::{Opening, Standing};
+use crate::turn_job::render_system_prompt;
 use crate::{clock, replay};
 
 const CRASHED: &str = "not run to its end: Crow stopped while this call was open";
@@ -22,12 +25,12 @@ struct StoredSession {
 }
 
 /// Makes a new session. It is stored with its first prompt: one that nobody speaks in leaves no trace.
-pub(crate) fn new(kit: &Kit, cwd: &Path) -> Opening {
-    let model = kit.model(None).ok().map(|model| model.name.clone());
-    let standing = Standing { mode: kit.settings.mode, model };
-    let on_disk = OnDisk::Nothing(render_system_prompt(kit, cwd.to_owned()));
+pub(crate) fn new(kit: &Kit, place: Place) -> Opening {
+    let model = kit.model(None).ok().map(|model| model.name);
+    let standing = Standing { mode: kit.settings().mode, model, thought_level: ThoughtLevel::Default };
+    let on_disk = OnDisk::Nothing(render_system_prompt(kit, place.cwd.clone(), place.more_roots.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
-    Opening { id: invent_name(), cwd: cwd.to_owned(), standing, talk, title: None }
+    Opening { id: invent_name(), place, standing, talk, title: None }
 }
 
 /// Stores a new session as it stands, with what its model is told first.
@@ -37,6 +40,7 @@ pub(crate) async fn store_new(cx: &TurnCx<'_>, system_prompt: &str) -> Result<()
         cwd: cx.workspace.cwd().display().to_string(),
         model: standing.model.clone().unwrap_or_default(),
         mode: standing.mode,
+        thought_level: standing.thought_level,
         system_prompt: system_prompt.to_owned(),
         parent: None,
         agent_type: None,
@@ -48,6 +52,10 @@ pub(crate) async fn store_new(cx: &TurnCx<'_>, system_prompt: &str) -> Result<()
     if now.mode != standing.mode {
         cx.kit.store.set_mode(cx.session, now.mode).await.map_err(store_failure)?;
     }
+    if now.thought_level != standing.thought_level {
+        let level = now.thought_level;
+        cx.kit.store.set_thought_level(cx.session, level).await.map_err(store_failure)?;
+    }
     if let Some(model) = now.model.filter(|model| standing.model.as_ref() != Some(model)) {
         cx.kit.store.set_model(cx.session, &model).await.map_err(store_failure)?;
     }
@@ -55,25 +63,25 @@ pub(crate) async fn store_new(cx: &TurnCx<'_>, system_prompt: &str) -> Result<()
 }
 
 /// Opens a stored session; calls that a crash left open are closed, on disk first.
-pub(crate) async fn load(kit: &Kit, id: &SessionId, cwd: &Path) -> Result<Opening, Failure> {
+pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
     let StoredSession { row, mut talk } = read(kit, id).await?;
-    close_crashed(kit, id, &workspace(kit, cwd), &mut talk).await?;
-    let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name.clone());
-    let standing = Standing { mode: row.mode, model };
-    Ok(Opening { id: id.clone(), cwd: cwd.to_owned(), standing, talk, title: row.title })
+    close_crashed(kit, id, &workspace(kit, &place), &mut talk).await?;
+    let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name);
+    let standing = Standing { mode: row.mode, model, thought_level: row.thought_level };
+    Ok(Opening { id: id.clone(), place, standing, talk, title: row.title })
 }
 
 /// Reads a session that lives in this process, whose open calls are at work.
-pub(crate) async fn look(kit: &Kit, id: &SessionId, cwd: &Path) -> Result<Opening, Failure> {
+pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
     let StoredSession { row, talk } = match read(kit, id).await {
         // Nobody has spoken in it yet.
         Err(failure) if failure.kind == FailureKind::SessionNotFound => {
-            return Ok(Opening { id: id.clone(), ..new(kit, cwd) });
+            return Ok(Opening { id: id.clone(), ..new(kit, place) });
         }
         read => read?,
     };
-    let standing = Standing { mode: row.mode, model: Some(row.model) };
-    Ok(Opening { id: id.clone(), cwd: cwd.to_owned(), standing, talk, title: row.title })
+    let standing = Standing { mode: row.mode, model: Some(row.model), thought_level: row.thought_level };
+    Ok(Opening { id: id.clone(), place, standing, talk, title: row.title })
 }
 
 /// Reads a session as it is on disk.
@@ -107,7 +115,7 @@ async fn close_crashed(
 ) -> Result<(), Failure> {
     let transcript = &mut talk.transcript;
     for call in transcript.open_calls().to_vec() {
-        let facets = kit.tools.facets(&call, workspace);
+        let facets = kit.own_tools.tools.facets(&call, workspace);
         let entry = Entry::Result { call: call.id, facets, outcome: Outcome::failed(CRASHED) };
         kit.store.append(id, transcript.next_seq(), &entry, clock::now()).await.map_err(store_failure)?;
         transcript.push(entry).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
@@ -125,6 +133,12 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening) {
         }
         client.room().await;
     }
+    // A turn that runs has more to say of these.
+    let workspace = workspace(kit, &opening.place);
+    for call in opening.talk.transcript.open_calls() {
+        let facets = kit.own_tools.tools.facets(call, &workspace);
+        client.tell(&opening.id, replay::open_call(call, facets));
+    }
     if let Some(title) = opening.title.clone() {
         client.tell(&opening.id, Update::Title(title));
     }
@@ -132,8 +146,8 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening) {
 }
 
 /// Makes the workspace of a session.
-pub(crate) fn workspace(kit: &Kit, cwd: &Path) -> Workspace {
-    Workspace::new(cwd.to_owned(), &[cwd.to_owned()], kit.settings.secret_variables.clone())
+pub(crate) fn workspace(kit: &Kit, place: &Place) -> Workspace {
+    Workspace::new(place.cwd.clone(), &place.more_roots, kit.settings().secret_variables.clone())
 }
 
 /// Shows a session's options.
@@ -141,8 +155,13 @@ pub(crate) fn options(kit: &Kit, standing: &Standing) -> Options {
     Options {
         mode: standing.mode,
         model: standing.model.clone(),
-        models: kit.settings.models.iter().map(|model| model.name.clone()).collect(),
+        models: kit.settings().models.iter().map(info).collect(),
+        thought_level: standing.thought_level,
     }
+}
+
+fn info(model: &ModelSettings) -> ModelInfo {
+    ModelInfo { name: model.name.clone(), provider: model.provider.name.clone() }
 }
 
 /// Says that a session is not there, and where to look.

@@ -19,12 +19,18 @@ const TREE_ENTRIES_MAX: usize = 200;
 /// Bytes of all AGENTS.md files together; longer ones are cut, since every request carries them.
 const AGENTS_BYTES_MAX: usize = 64 * 1024;
 
-/// Renders the system prompt for a session that works in `cwd`. Reads files: keep it off the loop.
-pub(crate) fn render(cwd: &Path, prompts_dir: &Path, date: &str) -> Result<String, Failure> {
+/// Renders the system prompt for a session that works in these folders, the first before the others. Reads files: keep
+/// it off the loop.
+pub(crate) fn render(
+    (cwd, more_roots): (&Path, &[PathBuf]),
+    prompts_dir: &Path,
+    date: &str,
+) -> Result<String, Failure> {
     let own = prompts_dir.join(TEMPLATE_NAME);
     let template = fs::read_to_string(&own).unwrap_or_else(|_| TEMPLATE.to_owned());
     let facts = context! {
         workspace => cwd.display().to_string(),
+        additional_directories => more_roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>(),
         display_tree => tree(cwd),
         agents_content => agents_content(cwd),
         date,

@@ -1,6 +1,19 @@
 //! What a client saw, told again from what is stored.
 
-use crow_core::{Call, Entry, Update};
+use crow_core::{Call, Entry, Facets, Prints, Status, Update};
+
+/// Tells a call that is at work.
+pub(crate) fn open_call(call: &Call, facets: Facets) -> Update {
+    Update::Call {
+        call: call.id,
+        name: call.name.clone(),
+        facets,
+        arguments: call.arguments.object(),
+        status: Status::Running,
+        content: Vec::new(),
+        prints: Prints::Nothing,
+    }
+}
 
 /// Tells one entry as its updates; `calls` are those of the latest reply.
 pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64) -> Vec<Update> {
@@ -32,6 +45,7 @@ pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64)
                 arguments: call.map(|call| call.arguments.object()).unwrap_or_default(),
                 status: outcome.status,
                 content: outcome.for_client.clone(),
+                prints: Prints::Nothing,
             }];
             updates.extend(outcome.plan.clone().map(Update::Plan));
             updates

@@ -1,27 +1,33 @@
 //! One turn: asks, runs, stores, until [`Turn`] says it is over.
 
-use crow_acp::Client;
+use crow_acp::{Client, Editor, Steered};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Reply, ReplyBuilder,
+    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Prompt, Reply, ReplyBuilder,
     SessionId, Transcript, Turn, TurnEnd, Update,
 };
 use crow_model::{Ask, Listener};
 use crow_store::StoreError;
 use crow_tools::Workspace;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
 use crate::clock;
+use crate::handle::MoreWords;
 use crate::kit::Kit;
-use crate::session::{Rendering, Standing};
+use crate::session::Standing;
+use crate::spoken;
+use crate::toolbox::{ToolSet, Toolbox};
+use crate::turn_job::Rendering;
 
 /// What a turn works with; the transcript it works on goes beside it.
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) kit: &'a Kit,
     pub(crate) client: &'a Client,
+    pub(crate) editor: &'a Editor,
     pub(crate) workspace: &'a Workspace,
+    pub(crate) toolbox: &'a Toolbox,
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) cut: &'a CancellationToken,
 }
@@ -48,21 +54,30 @@ pub(crate) enum OnDisk {
     Unsure,
 }
 
-/// Runs a turn whose prompt is on disk already.
-pub(crate) async fn run_turn(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<TurnEnd, Failure> {
-    let (mut turn, mut next) = Turn::start(cx.kit.settings.limits);
+/// Runs a turn whose prompt is on disk already; what the person says meanwhile comes with the next request.
+pub(crate) async fn run_turn(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    more_words: &mut mpsc::Receiver<MoreWords>,
+) -> Result<TurnEnd, Failure> {
+    let (mut turn, mut next) = Turn::start(cx.kit.settings().limits);
+    cx.toolbox.settled(cx.cut).await;
+    let mut tools = cx.toolbox.now();
     loop {
         next = match next {
             Next::Ask => {
-                let reply = cx.ask(&talk.transcript).await;
+                cx.take_words(talk, more_words).await?;
+                tools = cx.toolbox.now();
+                let reply = cx.ask(&talk.transcript, &tools).await;
                 let next = turn.on_reply(&reply);
                 cx.store_reply(talk, reply).await?;
                 next
             }
             Next::Run(calls) => {
-                run_calls(cx, &calls, talk).await?;
-                turn.on_results(cx.cut.is_cancelled())
+                run_calls(cx, &tools.tools, &calls, talk).await?;
+                turn.on_results(cx.is_over())
             }
+            Next::End(TurnEnd::Done) if cx.take_words(talk, more_words).await? > 0 => turn.on_more_words(),
             Next::End(end) => {
                 cx.close_open(talk, "not run: the turn ended before it").await?;
                 return Ok(end);
@@ -72,21 +87,50 @@ pub(crate) async fn run_turn(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result
 }
 
 impl TurnCx<'_> {
-    async fn ask(&self, transcript: &Transcript) -> Reply {
+    /// Tells whether nobody waits for the turn any longer.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cut.is_cancelled() || self.client.is_gone()
+    }
+
+    /// Makes prompts of what the person said meanwhile; tells how many.
+    async fn take_words(
+        &self,
+        talk: &mut Conversation,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<usize, Failure> {
+        let mut n_taken = 0;
+        while let Ok(MoreWords { said, answer }) = more_words.try_recv() {
+            match spoken::parts(said).await {
+                Ok(parts) => {
+                    let prompt = Prompt { id: talk.transcript.next_message(), parts };
+                    self.append(talk, Entry::Prompt(prompt)).await?;
+                    answer.give(Ok(Steered::Injected));
+                    n_taken += 1;
+                }
+                Err(failure) => answer.give(Err(failure)),
+            }
+        }
+        Ok(n_taken)
+    }
+
+    async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> Reply {
         let seq = transcript.next_seq();
         let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
-        let model = self.standing.borrow().model.clone();
-        let settings = match self.kit.model(model.as_deref()) {
+        let standing = self.standing.borrow().clone();
+        let mut settings = match self.kit.model(standing.model.as_deref()) {
             Ok(settings) => settings,
             Err(failure) => return failed(failure),
         };
+        if let Some(effort) = standing.thought_level.effort() {
+            settings.reasoning_effort = Some(effort.to_owned());
+        }
         let http = match self.kit.http().await {
             Ok(http) => http,
             Err(failure) => return failed(failure),
         };
         match transcript.for_model() {
             Ok(transcript) => {
-                let ask = Ask { settings, transcript, tools: &self.kit.specs, seq };
+                let ask = Ask { settings: &settings, transcript, tools: &tools.specs, seq };
                 let mut telling = Telling { cx: self, message: MessageId::at(seq) };
                 crow_model::ask(http, ask, &mut telling, self.cut).await
             }
@@ -120,7 +164,7 @@ impl TurnCx<'_> {
     /// Gives every call without a result one that says why.
     pub(crate) async fn close_open(&self, talk: &mut Conversation, why: &str) -> Result<(), Failure> {
         for call in talk.transcript.open_calls().to_vec() {
-            let facets = self.kit.tools.facets(&call, self.workspace);
+            let facets = self.toolbox.now().tools.facets(&call, self.workspace);
             let outcome = Outcome::failed(why);
             self.append(talk, Entry::Result { call: call.id, facets, outcome }).await?;
         }

@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
+use crow_acp::About;
 use crow_agent::{Kit, KitSettings};
 use crow_core::{Failure, FailureKind, Limits};
 use crow_store::Store;
@@ -15,6 +16,11 @@ use crate::{
 
 /// What the agent calls itself.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the agent says of itself.
+pub(crate) fn about() -> About {
+    About { version: VERSION, program: std::env::current_exe().ok() }
+}
 
 /// Where the configuration comes from; read when the first session needs it.
 #[derive(Debug, Clone)]
@@ -57,14 +63,16 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
+        rules: settings.rules,
         limits: Limits { requests_max: settings.requests_max },
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
+        mcp_servers: settings.mcp_servers,
         spill_dir: spill_dir.clone(),
         config_dir,
         setup_hint,
     };
-    Ok(Kit::new(kit, store, Tools::builtin(spill_dir)))
+    Ok(Kit::new(kit, store, Tools::builtin(spill_dir, settings.terminals)))
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {
@@ -85,7 +93,7 @@ pub(crate) fn serve(source: Source) -> Result<(), Exit> {
     let (lines, written) = crow_acp::stdio(io::stdin(), io::stdout()).map_err(broken)?;
     let runtime = runtime()?;
     let served =
-        runtime.block_on(crow_agent::serve(lines, VERSION, stop_signal(), move || source.clone().load()));
+        runtime.block_on(crow_agent::serve(lines, about(), stop_signal(), move || source.clone().load()));
     runtime.shutdown_background();
     if written.join().is_err() {
         return Err(Exit::new(Code::Failed, "could not write the last answers"));

@@ -33,13 +33,15 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve an editor on stdin and stdout
-    Acp,
+    Acp(AcpArgs),
     /// Give the agent a task in the terminal
     Run(RunArgs),
     /// See the agent work, without a key and without a network
     Demo,
     /// Set up providers and models
     Init(InitArgs),
+    /// Say how authentication stands; set it up when nothing is configured
+    Auth,
     /// Look at sessions and their messages
     Inspect(InspectArgs),
     /// List the configured models
@@ -49,6 +51,14 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// How to serve.
+#[derive(Debug, Args)]
+pub(crate) struct AcpArgs {
+    /// Do what `auth` does instead: editors add this to the command they start the agent with
+    #[arg(long, hide = true)]
+    pub(crate) set_up: bool,
 }
 
 /// How to run a prompt.

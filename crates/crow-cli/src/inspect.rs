@@ -140,7 +140,7 @@ fn parts_text(parts: &[Part]) -> String {
         Part::Text(text) => text.clone(),
         Part::Image { mime, .. } => format!("[image {mime}]"),
         Part::Link { uri, .. } => format!("[{uri}]"),
-        Part::Resource { uri, text } => format!("[{uri}]\n{text}"),
+        Part::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,7 @@
 //! The binary: arguments in, exit code out.
 
 mod agent;
+mod auth;
 mod cli;
 mod demo;
 mod failure;
@@ -25,7 +26,7 @@ use crow_store::Timestamp;
 
 use crate::{
     agent::Source,
-    cli::{Cli, Command},
+    cli::{AcpArgs, Cli, Command, InitArgs},
     failure::{Code, Exit},
     log::Volume,
     settings::{Environment, Settings},
@@ -44,7 +45,13 @@ fn run(cli: Cli) -> Result<(), Exit> {
     let dir = settings::config_dir(cli.config_dir, &env)?;
     let volume = if cli.verbose { Volume::Verbose } else { Volume::Normal };
     match cli.command {
-        Command::Acp => {
+        Command::Auth | Command::Acp(AcpArgs { set_up: true }) => {
+            match auth::run(&load(&dir, &env)?, &mut out)? {
+                auth::Standing::Usable => {}
+                auth::Standing::ToSetUp => set_up(&InitArgs { yes: false }, &dir, &env)?,
+            }
+        }
+        Command::Acp(AcpArgs { set_up: false }) => {
             log::start(&dir, volume);
             agent::serve(Source { dir, env: Arc::new(env) })?;
         }
@@ -60,16 +67,18 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let now = Timestamp(jiff::Timestamp::now().as_millisecond());
             agent::runtime()?.block_on(inspect::run(&args, &settings.db_path, now, &mut out))?;
         }
-        Command::Init(args) => {
-            let list = async |provider| {
-                let http = Http::new().map_err(|failure| failure.sentence)?;
-                list_models(&http, &provider).await.map_err(|failure| failure.sentence)
-            };
-            agent::runtime()?.block_on(init::run(&args, &dir, &env, &list, &mut io::stderr()))?;
-        }
+        Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,
     }
     Ok(out.flush()?)
+}
+
+fn set_up(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), Exit> {
+    let list = async |provider| {
+        let http = Http::new().map_err(|failure| failure.sentence)?;
+        list_models(&http, &provider).await.map_err(|failure| failure.sentence)
+    };
+    agent::runtime()?.block_on(init::run(args, dir, env, &list, &mut io::stderr()))
 }
 
 fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {

@@ -14,8 +14,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::Mode;
+use crow_core::{McpServer, Mode, Rules};
 use crow_model::ModelSettings;
+use crow_tools::Terminals;
 
 pub(crate) use self::error::{ConfigError, Warning};
 
@@ -40,10 +41,16 @@ pub(crate) struct Settings {
     pub(crate) requests_max: u32,
     /// The mode a session starts in.
     pub(crate) mode: Mode,
+    /// What is allowed and forbidden for good.
+    pub(crate) rules: Rules,
     /// Variables that hold secrets, which no child process may inherit.
     pub(crate) secret_variables: Vec<String>,
     /// Where prompts that replace the built-in ones are.
     pub(crate) prompts_dir: PathBuf,
+    /// Whose terminals commands run in.
+    pub(crate) terminals: Terminals,
+    /// The MCP servers of every session.
+    pub(crate) mcp_servers: Vec<McpServer>,
 }
 
 impl Settings {

@@ -15,7 +15,9 @@ mod turn;
 mod update;
 
 pub mod edit;
+pub mod link;
 pub mod repair;
+pub mod shell;
 pub mod slash;
 
 pub use ids::{CallId, MessageId, SessionId};
@@ -24,9 +26,9 @@ pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
     PlanStatus, Prompt, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
 };
-pub use permission::{Grant, Grants, Mode, Roots, Verdict, judge};
+pub use permission::{BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, judge};
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};
 pub use turn::{Limits, Next, Turn, TurnEnd};
-pub use update::{CommandInfo, Options, Update};
+pub use update::{CommandInfo, ModelInfo, Options, Prints, ThoughtLevel, Update};

@@ -24,6 +24,8 @@ pub enum Part {
         uri: String,
         /// What the client calls it.
         name: String,
+        /// Media type, where the client said it.
+        mime: Option<String>,
     },
     /// Something the person pointed at, with its text.
     Resource {
@@ -31,6 +33,8 @@ pub enum Part {
         uri: String,
         /// What it says.
         text: String,
+        /// Media type, where the client said it.
+        mime: Option<String>,
     },
 }
 

@@ -1,8 +1,20 @@
 //! Who may do what without asking. One question, one answer; asking is somebody else's work.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+mod command;
+mod deny;
+mod harmless;
+mod paths;
+mod programs;
+mod risks;
+mod rules;
+mod scripts;
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use self::paths::{is_inside, is_protected, is_readable, is_secret};
+use self::rules::Care;
+pub use self::rules::{BadRule, Rule, Rules};
 use crate::{Facets, Touch};
 
 /// How much the agent may do on its own.
@@ -58,6 +70,8 @@ pub enum Verdict {
     Ask {
         /// What an "always" would be remembered as.
         always: Option<Grant>,
+        /// What speaks against just running it, with the call as subject.
+        why: Option<String>,
     },
     /// Do not run it, and say why.
     Deny(String),
@@ -66,8 +80,8 @@ pub enum Verdict {
 /// Something a person allowed for the rest of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
-    /// This very command line.
-    Command(String),
+    /// These very commands, each as [`crate::shell::Simple::spelled`] spells it.
+    Commands(BTreeSet<String>),
     /// Changing files inside the roots.
     Edits,
     /// A tool of an MCP server.
@@ -87,16 +101,37 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Remembers an "always allow".
+    /// Remembers an "always allow"; each command of a line is allowed on its own from then on.
     pub fn allow(&mut self, grant: Grant) {
-        self.refused.remove(&grant);
-        self.allowed.insert(grant);
+        match grant {
+            Grant::Commands(commands) => {
+                self.refused.retain(
+                    |refused| !matches!(refused, Grant::Commands(others) if others.is_subset(&commands)),
+                );
+                let each = commands.into_iter().map(|command| Grant::Commands(BTreeSet::from([command])));
+                self.allowed.extend(each);
+            }
+            Grant::Edits | Grant::Tool { .. } => {
+                self.refused.remove(&grant);
+                self.allowed.insert(grant);
+            }
+        }
     }
 
-    /// Remembers an "always refuse".
+    /// Remembers an "always refuse"; a line is refused as a whole.
     pub fn refuse(&mut self, grant: Grant) {
         self.allowed.remove(&grant);
         self.refused.insert(grant);
+    }
+
+    fn allows(&self, grant: &Grant) -> bool {
+        self.allowed.contains(grant)
+    }
+
+    /// Tells whether all commands of a refused line are among these.
+    fn refuses(&self, commands: &BTreeSet<String>) -> bool {
+        let mut refused = self.refused.iter();
+        refused.any(|refused| matches!(refused, Grant::Commands(refused) if refused.is_subset(commands)))
     }
 }
 
@@ -111,60 +146,104 @@ pub struct Roots {
     pub protected: Vec<String>,
 }
 
-/// Judges a call by the mode, what was granted, and what it would touch.
-pub fn judge(mode: Mode, grants: &Grants, roots: &Roots, facets: &Facets) -> Verdict {
-    let always = match &facets.touch {
-        Touch::Nothing => return Verdict::Allow,
-        Touch::Reads(paths) if paths.iter().all(|path| is_readable(path, roots)) => return Verdict::Allow,
-        Touch::Writes(paths) if paths.iter().any(|path| is_protected(path, roots)) => {
-            return match mode {
-                Mode::Plan => refuse_in_plan(),
-                Mode::Ask | Mode::AcceptEdits | Mode::Auto => Verdict::Ask { always: None },
-            };
-        }
-        Touch::Reads(_) => None,
-        Touch::Writes(paths) => paths.iter().all(|path| is_inside(path, &roots.work)).then_some(Grant::Edits),
-        Touch::Runs(command) => Some(Grant::Command(command.clone())),
-        Touch::Calls { server, tool } => Some(Grant::Tool { server: server.clone(), tool: tool.clone() }),
+/// What holds for a call, whoever makes it.
+#[derive(Clone, Copy)]
+pub struct Law<'a> {
+    /// The session's mode.
+    pub mode: Mode,
+    /// The configuration's rules.
+    pub rules: &'a Rules,
+    /// The session's folders; commands begin in the first one.
+    pub roots: &'a Roots,
+    /// Follows the links in a path.
+    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+}
+
+/// Judges a call of a tool by the law, what was granted, and what it would touch.
+pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Verdict {
+    let called = match &facets.touch {
+        Touch::Calls { server, tool } => Some((server.as_str(), tool.as_str())),
+        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) | Touch::Runs(_) => None,
     };
-    if let Some(grant) = &always
-        && grants.refused.contains(grant)
-    {
-        return Verdict::Deny("the person said to always refuse this".into());
+    if let Some(rule) = Rules::tool(&law.rules.deny, tool, called) {
+        return forbidden(rule);
     }
-    let changes = matches!(facets.touch, Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. });
-    match mode {
-        Mode::Plan if changes => refuse_in_plan(),
-        Mode::Auto => Verdict::Allow,
-        Mode::AcceptEdits if always == Some(Grant::Edits) => Verdict::Allow,
-        Mode::Ask | Mode::AcceptEdits | Mode::Plan => match always {
-            Some(grant) if grants.allowed.contains(&grant) => Verdict::Allow,
-            always => Verdict::Ask { always },
-        },
+    let is_allowed = Rules::tool(&law.rules.allow, tool, called).is_some();
+    match &facets.touch {
+        Touch::Nothing => Verdict::Allow,
+        Touch::Reads(paths) => {
+            let is_free = |path: &String| {
+                law.mode == Mode::Auto
+                    || is_readable(path, law.roots)
+                    || (is_allowed && !is_secret(path, law.roots))
+            };
+            match paths.iter().find(|path| !is_free(path)) {
+                None => Verdict::Allow,
+                Some(path) => Verdict::Ask { always: None, why: protects(path, law.roots) },
+            }
+        }
+        Touch::Writes(paths) => writes(law, grants, paths, is_allowed),
+        Touch::Runs(line) => command::judge(law, grants, tool, line),
+        Touch::Calls { server, tool } => {
+            let grant = Grant::Tool { server: server.clone(), tool: tool.clone() };
+            match law.mode {
+                _ if grants.refused.contains(&grant) => refused(),
+                _ if is_allowed => Verdict::Allow,
+                Mode::Plan => refuse_in_plan(),
+                Mode::Auto => Verdict::Allow,
+                Mode::Ask | Mode::AcceptEdits if grants.allows(&grant) => Verdict::Allow,
+                Mode::Ask | Mode::AcceptEdits => Verdict::Ask { always: Some(grant), why: None },
+            }
+        }
     }
+}
+
+fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) -> Verdict {
+    if let Some(rule) = paths.iter().find_map(|path| denied_path(law, path)) {
+        return forbidden(rule);
+    }
+    let are_inside = paths.iter().all(|path| is_inside(path, &law.roots.work));
+    if are_inside && grants.refused.contains(&Grant::Edits) {
+        return refused();
+    }
+    if law.mode == Mode::Plan {
+        return refuse_in_plan();
+    }
+    if let Some(path) = paths.iter().find(|path| is_protected(path, law.roots)) {
+        return Verdict::Ask { always: None, why: protects(path, law.roots) };
+    }
+    if is_allowed || paths.iter().all(|path| may_change(law, grants, path)) {
+        return Verdict::Allow;
+    }
+    Verdict::Ask { always: are_inside.then_some(Grant::Edits), why: None }
+}
+
+/// Tells whether a file that is not protected may be changed without a question.
+fn may_change(law: &Law<'_>, grants: &Grants, path: &str) -> bool {
+    let edits_are_free = law.mode == Mode::AcceptEdits || grants.allows(&Grant::Edits);
+    law.mode == Mode::Auto
+        || (edits_are_free && is_inside(path, &law.roots.work))
+        || law.rules.allow.iter().any(|rule| rule.covers_path(path, &law.roots.work, Care::Strict))
+}
+
+fn denied_path<'a>(law: &Law<'a>, path: &str) -> Option<&'a Rule> {
+    law.rules.deny.iter().find(|rule| rule.covers_path(path, &law.roots.work, Care::Lenient))
+}
+
+fn protects(path: &str, roots: &Roots) -> Option<String> {
+    is_protected(path, roots).then(|| format!("{path} is protected"))
+}
+
+fn forbidden(rule: &Rule) -> Verdict {
+    Verdict::Deny(format!("the configuration forbids it with the deny rule `{}`", rule.as_str()))
+}
+
+fn refused() -> Verdict {
+    Verdict::Deny("the person said to always refuse this".into())
 }
 
 fn refuse_in_plan() -> Verdict {
     Verdict::Deny("plan mode only reads; switch the mode to change or run something".into())
-}
-
-fn is_readable(path: &str, roots: &Roots) -> bool {
-    // A search that begins above what is protected would look into it.
-    let holds_protected = roots.protected.iter().any(|protected| Path::new(protected).starts_with(path));
-    let is_work = is_inside(path, &roots.work) && !is_inside(path, &roots.protected) && !holds_protected;
-    is_work || is_inside(path, &roots.readable)
-}
-
-/// Compares whole path components, so that `/a/bc` is not inside `/a/b`.
-fn is_inside(path: &str, roots: &[String]) -> bool {
-    let path = Path::new(path);
-    roots.iter().any(|root| path.starts_with(root))
-}
-
-/// `.git` holds hooks that run later, on someone else's command.
-fn is_protected(path: &str, roots: &Roots) -> bool {
-    let mut parts = Path::new(path).components();
-    is_inside(path, &roots.protected) || parts.any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
 }
 
 #[cfg(test)]

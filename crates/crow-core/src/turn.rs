@@ -68,6 +68,15 @@ impl Turn {
         if cancelled {
             return Next::End(TurnEnd::Cancelled);
         }
+        self.ask_again()
+    }
+
+    /// Decides after the model was done and the person had said more meanwhile.
+    pub fn on_more_words(&mut self) -> Next {
+        self.ask_again()
+    }
+
+    fn ask_again(&mut self) -> Next {
         if self.n_asked >= self.limits.requests_max {
             return Next::End(TurnEnd::RequestLimit);
         }

@@ -42,6 +42,8 @@ pub enum Update {
         status: Status,
         /// What is shown in it.
         content: Vec<Content>,
+        /// What it prints comes as [`Update::Output`].
+        prints: Prints,
     },
     /// A call moved on.
     CallChanged {
@@ -56,6 +58,31 @@ pub enum Update {
     Plan(Vec<PlanEntry>),
     /// The session's title.
     Title(String),
+    /// When the session last changed, RFC 3339.
+    Changed(String),
+    /// A call runs in a terminal of the client.
+    Terminal {
+        /// Which call.
+        call: CallId,
+        /// The client's name for its terminal.
+        id: String,
+    },
+    /// More of what a call prints.
+    Output {
+        /// Of which call.
+        call: CallId,
+        /// What came.
+        text: String,
+    },
+    /// The program of a call that prints has ended.
+    Exited {
+        /// Of which call.
+        call: CallId,
+        /// Its exit code, when it had one.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
     /// How full the context is.
     Usage {
         /// Tokens in context.
@@ -71,6 +98,18 @@ pub enum Update {
     Commands(Vec<CommandInfo>),
     /// Something the person should know that is not the model's words.
     Notice(String),
+}
+
+/// How a client sees what a call prints while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prints {
+    /// As content of the call, or not at all.
+    Nothing,
+    /// Piece by piece, as in a terminal that was opened in this folder.
+    Live {
+        /// The folder.
+        cwd: String,
+    },
 }
 
 /// A slash command on offer.
@@ -92,5 +131,58 @@ pub struct Options {
     /// The model in use; `None` when none is configured.
     pub model: Option<String>,
     /// The models on offer.
-    pub models: Vec<String>,
+    pub models: Vec<ModelInfo>,
+    /// How hard the model should think.
+    pub thought_level: ThoughtLevel,
+}
+
+/// A model on offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Who answers for it.
+    pub provider: String,
+}
+
+/// How hard a model should think before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThoughtLevel {
+    /// As the configuration says, or the provider.
+    #[default]
+    Default,
+    /// As little as the model can.
+    Minimal,
+    /// A little.
+    Low,
+    /// A good while.
+    Medium,
+    /// As long as it takes.
+    High,
+}
+
+impl ThoughtLevel {
+    /// Every level, in the order shown.
+    pub const ALL: [Self; 5] = [Self::Default, Self::Minimal, Self::Low, Self::Medium, Self::High];
+
+    /// Spells the level.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// Reads a level.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == text)
+    }
+
+    /// What a request says of it; nothing where the configuration decides.
+    pub fn effort(self) -> Option<&'static str> {
+        (self != Self::Default).then(|| self.as_str())
+    }
 }

@@ -5,7 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{Arguments, Call, CallId, Entry, ForModel, Outcome, Part, Prompt, Reply, ToolSpec};
+use crow_core::{Arguments, Call, CallId, Entry, ForModel, Outcome, Part, Prompt, Reply, ToolSpec, link};
 use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -286,9 +286,8 @@ fn text(part: &Part) -> Option<Cow<'_, str>> {
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(Cow::Borrowed(text)),
         Part::Image { .. } => None,
-        Part::Link { uri, name } if name.is_empty() || name == uri => Some(Cow::Owned(format!("[{uri}]"))),
-        Part::Link { uri, name } => Some(Cow::Owned(format!("[{name}]({uri})"))),
-        Part::Resource { uri, text } => {
+        Part::Link { uri, name, .. } => Some(Cow::Owned(link::spell(uri, name))),
+        Part::Resource { uri, text, .. } => {
             Some(Cow::Owned(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
         }
     }

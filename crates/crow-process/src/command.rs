@@ -50,14 +50,26 @@ pub(crate) struct Spawned {
 }
 
 impl Command {
-    /// Starts the program as the leader of a new session, and so of a new group with its own pid.
+    /// Starts the program with no input, and one pipe for what it says.
     pub(crate) async fn spawn(self) -> Result<Spawned, SpawnError> {
+        let (reader, writer) = io::pipe()?;
+        let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
+        let stdio = [Stdio::null(), writer.try_clone()?.into(), writer.into()];
+        Ok(Spawned { child: self.spawn_on(stdio).await?, pipe })
+    }
+
+    /// Starts the program with a pipe for each of stdin, stdout and stderr.
+    pub(crate) async fn spawn_piped(self) -> Result<Child, SpawnError> {
+        self.spawn_on([Stdio::piped(), Stdio::piped(), Stdio::piped()]).await
+    }
+
+    /// Starts the program as the leader of a new session, and so of a new group with its own pid. Our own copies
+    /// of what it writes to are closed with the end of this: while they live a pipe never ends.
+    async fn spawn_on(self, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child, SpawnError> {
         // A missing folder and a missing program are one error number to the system.
         if !tokio::fs::metadata(&self.cwd).await.is_ok_and(|found| found.is_dir()) {
             return Err(SpawnError::NoFolder { cwd: self.cwd });
         }
-        let (reader, writer) = io::pipe()?;
-        let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         #[expect(clippy::disallowed_methods, reason = "this is the place that everybody else is sent to")]
         let mut command = tokio::process::Command::new(&self.program);
         command.args(&self.args).current_dir(&self.cwd);
@@ -65,18 +77,15 @@ impl Command {
             command.env_remove(name);
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
         detach(&mut command);
-        let child = match command.spawn() {
-            Ok(child) => child,
+        match command.spawn() {
+            Ok(child) => Ok(child),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(SpawnError::NoProgram { program: self.program });
+                Err(SpawnError::NoProgram { program: self.program })
             }
-            Err(error) => return Err(error.into()),
-        };
-        // `command` still holds our ends for writing; while they live the pipe never ends.
-        drop(command);
-        Ok(Spawned { child, pipe })
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

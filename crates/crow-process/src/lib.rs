@@ -9,14 +9,16 @@
 //! leaves the group and is out of reach; it keeps nobody waiting.
 
 mod command;
+mod companion;
 mod groups;
 mod output;
 mod run;
 
 pub use command::{Command, SpawnError};
+pub use companion::{Companion, Pipes, accompany};
 pub use groups::Groups;
 pub use output::{Output, Spilled};
-pub use run::{Bounds, Ended, Ran, run};
+pub use run::{Bounds, Ended, Ran, Watcher, run};
 
 #[cfg(test)]
 mod tests;

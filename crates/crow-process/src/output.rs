@@ -30,6 +30,15 @@ pub struct Spilled {
     pub n_bytes: u64,
 }
 
+impl Output {
+    /// Bounds a text that is there already, as the output of a program that runs here is bounded.
+    pub async fn of(text: &str, head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
+        let mut collector = Collector::new(head_bytes, tail_bytes, spill);
+        collector.push(text.as_bytes()).await;
+        collector.end().await
+    }
+}
+
 /// Collects output as it comes.
 #[derive(Debug)]
 pub(crate) struct Collector {

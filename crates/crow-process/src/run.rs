@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{Command, Groups, Output, SpawnError, command::Spawned, groups::Guard, output::Collector};
 
 /// Between asking a group to end and killing it: enough to remove a lock file, short enough for a person.
-const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// How long output is still awaited when the child is gone; only a process it left behind holds the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
 
 /// A killed child is gone at once unless the kernel itself is stuck, and then nobody is kept waiting.
-const REAP: Duration = Duration::from_secs(2);
+pub(crate) const REAP: Duration = Duration::from_secs(2);
 
 /// People read no faster than this, and every picture costs a copy of the text.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -68,7 +68,22 @@ pub struct Ran {
     pub output: Output,
 }
 
-/// Runs a program to its end. `progress` gets the bounded text so far, now and then.
+/// Whoever looks at a program while it runs. A closure over text looks at pictures.
+pub trait Watcher: Send {
+    /// Takes a piece of output as it comes.
+    fn piece(&mut self, _bytes: &[u8]) {}
+
+    /// May look at the bounded text so far; called now and then.
+    fn picture(&mut self, text: &dyn Fn() -> String);
+}
+
+impl<F: FnMut(&str) + Send> Watcher for F {
+    fn picture(&mut self, text: &dyn Fn() -> String) {
+        self(&text());
+    }
+}
+
+/// Runs a program to its end. `watcher` sees what it says meanwhile.
 ///
 /// Timeout and cancel ask the whole group to end, then kill it. Dropping the future kills it at once.
 pub async fn run(
@@ -76,7 +91,7 @@ pub async fn run(
     command: Command,
     bounds: Bounds,
     cut: &CancellationToken,
-    progress: impl FnMut(&str) + Send,
+    watcher: impl Watcher,
 ) -> Result<Ran, SpawnError> {
     if groups.is_closed() {
         return Err(SpawnError::Closed);
@@ -86,7 +101,7 @@ pub async fn run(
     }
     let deadline = Instant::now() + bounds.timeout;
     let output = Collector::new(bounds.head_bytes, bounds.tail_bytes, bounds.spill);
-    let mut running = Running::start(groups, command.spawn().await?, output, progress)?;
+    let mut running = Running::start(groups, command.spawn().await?, output, watcher)?;
     let ended = match running.watch(cut, deadline).await? {
         Happened::Exited(status) => {
             running.drain(Instant::now() + DRAIN).await;
@@ -104,7 +119,13 @@ pub async fn run(
     Ok(Ran { ended, output: running.end().await })
 }
 
-fn how(status: ExitStatus) -> Ended {
+/// The group of a child that was just started.
+pub(crate) fn leader(child: &Child) -> io::Result<Pid> {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    pid.map(Pid::from_raw).ok_or_else(|| io::Error::other("the child has no pid"))
+}
+
+pub(crate) fn how(status: ExitStatus) -> Ended {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Exited(code),
         (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
@@ -118,7 +139,7 @@ enum Happened {
 }
 
 /// The guard stands before the child: the group is killed before the child is given to the reaper.
-struct Running<P> {
+struct Running<W> {
     group: Guard,
     child: Child,
     /// `None` when every writer is gone.
@@ -127,22 +148,20 @@ struct Running<P> {
     output: Collector,
     shown_at: Instant,
     has_news: bool,
-    progress: P,
+    watcher: W,
 }
 
-impl<P: FnMut(&str) + Send> Running<P> {
-    fn start(groups: &Groups, spawned: Spawned, output: Collector, progress: P) -> Result<Self, SpawnError> {
-        let pid = spawned.child.id().and_then(|pid| i32::try_from(pid).ok());
-        let leader = pid.map(Pid::from_raw).ok_or_else(|| io::Error::other("the child has no pid"))?;
+impl<W: Watcher> Running<W> {
+    fn start(groups: &Groups, spawned: Spawned, output: Collector, watcher: W) -> Result<Self, SpawnError> {
         Ok(Self {
-            group: groups.guard(leader),
+            group: groups.guard(leader(&spawned.child)?),
             child: spawned.child,
             pipe: Some(spawned.pipe),
             buffer: vec![0; READ_BYTES],
             output,
             shown_at: Instant::now(),
             has_news: false,
-            progress,
+            watcher,
         })
     }
 
@@ -201,6 +220,7 @@ impl<P: FnMut(&str) + Send> Running<P> {
         match read {
             Ok(0) => self.pipe = None,
             Ok(n_bytes) => {
+                self.watcher.piece(&self.buffer[..n_bytes]);
                 self.output.push(&self.buffer[..n_bytes]).await;
                 self.has_news = true;
             }
@@ -212,7 +232,7 @@ impl<P: FnMut(&str) + Send> Running<P> {
     }
 
     fn show(&mut self) {
-        (self.progress)(&self.output.text());
+        self.watcher.picture(&|| self.output.text());
         self.shown_at = Instant::now();
         self.has_news = false;
     }

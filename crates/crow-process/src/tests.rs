@@ -7,9 +7,12 @@ use std::{
 
 use expect_test::{Expect, expect};
 use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Bounds, Command, Groups, Output, Ran, SpawnError, output::Collector, run};
+use crate::{
+    Bounds, Command, Companion, Groups, Output, Pipes, Ran, SpawnError, accompany, output::Collector, run,
+};
 
 /// Far beyond what anything here takes; reached only when something hangs.
 const STUCK: Duration = Duration::from_secs(30);
@@ -30,7 +33,7 @@ fn bounds(timeout: Duration) -> Bounds {
 
 async fn run_plainly(command: Command, timeout: Duration) -> Result<Ran, SpawnError> {
     let groups = Groups::new();
-    let ran = run(&groups, command, bounds(timeout), &CancellationToken::new(), |_| ()).await;
+    let ran = run(&groups, command, bounds(timeout), &CancellationToken::new(), |_: &str| ()).await;
     assert_eq!(groups.n_alive(), 0);
     ran
 }
@@ -134,7 +137,7 @@ async fn killed_when_it_will_not_end() {
 
 async fn cancel_once_it_speaks(script: &str) -> Ran {
     let cut = CancellationToken::new();
-    let ran = run(&Groups::new(), sh(script), bounds(STUCK), &cut, |_| cut.cancel()).await.unwrap();
+    let ran = run(&Groups::new(), sh(script), bounds(STUCK), &cut, |_: &str| cut.cancel()).await.unwrap();
     expect!["Cancelled"].assert_eq(&format!("{:?}", ran.ended));
     ran
 }
@@ -143,7 +146,7 @@ async fn cancel_once_it_speaks(script: &str) -> Ran {
 async fn cancelled_before_it_began() {
     let cut = CancellationToken::new();
     cut.cancel();
-    let ran = run(&Groups::new(), sh("echo ran"), bounds(STUCK), &cut, |_| ()).await.unwrap();
+    let ran = run(&Groups::new(), sh("echo ran"), bounds(STUCK), &cut, |_: &str| ()).await.unwrap();
     expect!["Cancelled 0"].assert_eq(&format!("{:?} {}", ran.ended, ran.output.n_bytes));
 }
 
@@ -159,7 +162,7 @@ async fn kill_all_kills_and_closes() {
     let (groups, pid) = speak_then(|_| ()).await;
     groups.kill_all();
     gone(&pid).await;
-    let refused = run(&groups, sh("echo ran"), bounds(STUCK), &CancellationToken::new(), |_| ()).await;
+    let refused = run(&groups, sh("echo ran"), bounds(STUCK), &CancellationToken::new(), |_: &str| ()).await;
     assert!(matches!(refused, Err(SpawnError::Closed)));
 }
 
@@ -219,6 +222,65 @@ async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
     assert_eq!(std::fs::read_to_string(cut.spilled.unwrap().path).unwrap(), "123456789");
     let nowhere = collect(Path::new("/dev/null/no").to_owned(), "123456789").await;
     assert_eq!((nowhere.n_left_out, nowhere.spilled), (1, None));
+}
+
+/// Starts a companion and waits for the pid that it says first.
+async fn companion(groups: &Groups, script: &str) -> (Companion, Pipes, String) {
+    let (companion, mut pipes) = accompany(groups, sh(script)).await.unwrap();
+    let mut line = String::new();
+    BufReader::with_capacity(1, &mut pipes.stdout).read_line(&mut line).await.unwrap();
+    (companion, pipes, line.trim().to_owned())
+}
+
+#[tokio::test]
+async fn a_companion_is_spoken_to() {
+    let groups = Groups::new();
+    let (mut companion, mut pipes, _) =
+        companion(&groups, "echo $$; read word; echo $word; echo no >&2; exit 3").await;
+    pipes.stdin.write_all(b"hello\n").await.unwrap();
+    let (mut said, mut complained) = (String::new(), String::new());
+    pipes.stdout.read_to_string(&mut said).await.unwrap();
+    pipes.stderr.read_to_string(&mut complained).await.unwrap();
+    let ended = companion.ended().await.unwrap();
+    expect![[r#"("hello\n", "no\n", Exited(3))"#]].assert_eq(&format!("{:?}", (said, complained, ended)));
+}
+
+#[tokio::test]
+async fn a_companion_ends_when_its_input_does() {
+    let groups = Groups::new();
+    let (companion, pipes, _) = companion(&groups, "echo $$; read word; exit 4").await;
+    drop(pipes.stdin);
+    expect![["Some(Exited(4))"]].assert_eq(&format!("{:?}", companion.end().await));
+    assert_eq!(groups.n_alive(), 0);
+}
+
+#[tokio::test]
+async fn a_companion_that_will_not_end_is_killed_with_its_group() {
+    let groups = Groups::new();
+    let script = "trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1000; done";
+    let (companion, _pipes, pid) = companion(&groups, script).await;
+    expect![["Some(Signalled(9))"]].assert_eq(&format!("{:?}", companion.end().await));
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn dropping_a_companion_kills_its_group() {
+    let groups = Groups::new();
+    let (companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
+    drop(companion);
+    gone(&pid).await;
+    assert_eq!(groups.n_alive(), 0);
+}
+
+#[tokio::test]
+async fn the_end_of_all_ends_companions_and_lets_none_begin() {
+    let groups = Groups::new();
+    let (mut companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
+    groups.kill_all();
+    expect![["Signalled(9)"]].assert_eq(&format!("{:?}", companion.ended().await.unwrap()));
+    gone(&pid).await;
+    let refused = accompany(&groups, sh("true")).await.unwrap_err();
+    expect![["no more programs are started, the process is ending"]].assert_eq(&refused.to_string());
 }
 
 /// Waits until a process is gone, or dead and waiting for somebody to notice.

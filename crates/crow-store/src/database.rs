@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Entry, Mode, SessionId, Usage};
+use crow_core::{Entry, Mode, SessionId, ThoughtLevel, Usage};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, ToSql, Transaction, TransactionBehavior, named_params, params,
 };
@@ -17,7 +17,7 @@ use crate::{
 const PAGE_MAX: u32 = 500;
 
 const SESSION_COLUMNS: &str =
-    "id, cwd, title, model, mode, parent_session_id, agent_type, created, updated, n_messages";
+    "id, cwd, title, model, mode, parent_session_id, agent_type, created, updated, n_messages, thought_level";
 
 /// What may change of a session that goes on.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(crate) enum Change {
     Title(String),
     Mode(Mode),
     Model(String),
+    ThoughtLevel(ThoughtLevel),
 }
 
 /// An open database.
@@ -55,8 +56,8 @@ impl Database {
             let prompt = prompt_id(write, &new.system_prompt)?;
             let mut insert = write.prepare_cached(
                 "INSERT INTO sessions
-                     (id, parent_session_id, agent_type, cwd, model, mode, prompt_id, created, updated)
-                 VALUES (:id, :parent, :agent_type, :cwd, :model, :mode, :prompt, :now, :now)
+                     (id, parent_session_id, agent_type, cwd, model, mode, thought_level, prompt_id, created, updated)
+                 VALUES (:id, :parent, :agent_type, :cwd, :model, :mode, :thought_level, :prompt, :now, :now)
                  ON CONFLICT (id) DO NOTHING",
             )?;
             let done = insert.execute(named_params! {
@@ -66,6 +67,7 @@ impl Database {
                 ":cwd": new.cwd,
                 ":model": new.model,
                 ":mode": new.mode.as_str(),
+                ":thought_level": new.thought_level.as_str(),
                 ":prompt": prompt,
                 ":now": new.now.0,
             });
@@ -135,7 +137,7 @@ impl Database {
             );
             let found = read
                 .prepare_cached(&sql)?
-                .query_row([session.as_str()], |columns| Ok((session_row(columns)?, columns.get(10)?)))
+                .query_row([session.as_str()], |columns| Ok((session_row(columns)?, columns.get(11)?)))
                 .optional()?;
             let Some((row, system_prompt)) = found else { return Ok(None) };
             let mut statement = read.prepare_cached(
@@ -179,6 +181,9 @@ impl Database {
                 Change::Title(title) => ("UPDATE sessions SET title = ?2 WHERE id = ?1", title),
                 Change::Mode(mode) => ("UPDATE sessions SET mode = ?2 WHERE id = ?1", &mode.as_str()),
                 Change::Model(model) => ("UPDATE sessions SET model = ?2 WHERE id = ?1", model),
+                Change::ThoughtLevel(level) => {
+                    ("UPDATE sessions SET thought_level = ?2 WHERE id = ?1", &level.as_str())
+                }
             };
             match write.prepare_cached(sql)?.execute(params![session.as_str(), value])? {
                 0 => Err(StoreError::NoSession(session.clone()).into()),
@@ -333,6 +338,7 @@ fn session_row(columns: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
         created: Timestamp(columns.get(7)?),
         updated: Timestamp(columns.get(8)?),
         n_messages: columns.get::<_, i64>(9)?.cast_unsigned(),
+        thought_level: ThoughtLevel::parse(&columns.get::<_, String>(10)?).unwrap_or_default(),
     })
 }
 

@@ -13,7 +13,8 @@ use crate::{StoreError, private};
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each brings a database from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_sessions.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_sessions.sql"), include_str!("../migrations/0002_thought_level.sql")];
 /// The longest thing another process does in one transaction is to erase a session.
 const BUSY: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crow_core::{Entry, Mode, SessionId};
+use crow_core::{Entry, Mode, SessionId, ThoughtLevel};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,8 @@ pub struct NewSession {
     pub model: String,
     /// How much it may do on its own.
     pub mode: Mode,
+    /// How hard the model should think.
+    pub thought_level: ThoughtLevel,
     /// What the model is told first.
     pub system_prompt: String,
     /// The session that started it.
@@ -40,6 +42,8 @@ pub struct SessionRow {
     pub model: String,
     /// How much it may do on its own.
     pub mode: Mode,
+    /// How hard the model should think.
+    pub thought_level: ThoughtLevel,
     /// The session that started it.
     pub parent: Option<SessionId>,
     /// Which kind of agent it runs, when not the usual one.

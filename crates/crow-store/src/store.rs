@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use crow_core::{Entry, Mode, SessionId};
+use crow_core::{Entry, Mode, SessionId, ThoughtLevel};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
@@ -104,6 +104,15 @@ impl Store {
     /// Remembers which model a session asks.
     pub async fn set_model(&self, session: &SessionId, model: &str) -> Result<(), StoreError> {
         self.change(session, Change::Model(model.to_owned())).await
+    }
+
+    /// Remembers how hard a session's model should think.
+    pub async fn set_thought_level(
+        &self,
+        session: &SessionId,
+        level: ThoughtLevel,
+    ) -> Result<(), StoreError> {
+        self.change(session, Change::ThoughtLevel(level)).await
     }
 
     /// Erases a session and the sessions it started; tells whether there was one.

@@ -2,7 +2,7 @@ mod files;
 
 use std::path::PathBuf;
 
-use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, Usage};
+use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
 use proptest::{collection::vec, prelude::*};
 use tempfile::TempDir;
 
@@ -31,6 +31,7 @@ fn session_in(cwd: &str, now: i64) -> NewSession {
         cwd: cwd.into(),
         model: "m".into(),
         mode: Mode::Ask,
+        thought_level: ThoughtLevel::Default,
         system_prompt: "You are a crow.".into(),
         parent: None,
         agent_type: None,
@@ -97,6 +98,7 @@ async fn a_session_keeps_what_was_set() {
     store.set_title(&id, "Fix the nest").await.unwrap();
     store.set_mode(&id, Mode::AcceptEdits).await.unwrap();
     store.set_model(&id, "other").await.unwrap();
+    store.set_thought_level(&id, ThoughtLevel::High).await.unwrap();
     say(&store, &id, 0, "hello").await.unwrap();
 
     let stored = store.load(&id).await.unwrap().unwrap();
@@ -104,7 +106,8 @@ async fn a_session_keeps_what_was_set() {
     let session = stored.session;
     assert_eq!((session.id, session.cwd.as_str(), session.parent), (id, "/q", Some(parent)));
     assert_eq!((session.title.as_deref(), session.model.as_str()), (Some("Fix the nest"), "other"));
-    assert_eq!((session.mode, session.agent_type.as_deref()), (Mode::AcceptEdits, Some("scout")));
+    assert_eq!((session.mode, session.thought_level), (Mode::AcceptEdits, ThoughtLevel::High));
+    assert_eq!(session.agent_type.as_deref(), Some("scout"));
     assert_eq!((session.created, session.updated, session.n_messages), (Timestamp(5), Timestamp(1_000), 1));
 }
 

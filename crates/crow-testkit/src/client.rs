@@ -1,24 +1,39 @@
 //! A fake editor: starts the real binary, speaks raw JSON lines with it, and keeps what it hears as text.
+//!
+//! It believes nothing: every line is held against the protocol's schema, and a call of something that it
+//! did not offer ends the test.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
     reason = "an editor starts its agents as it likes, with the tests' own PATH"
 )]
 
-use std::collections::VecDeque;
+mod editor;
+mod log;
+mod serving;
+mod terminals;
+#[cfg(test)]
+mod tests;
+
+pub use editor::{Editor, Odd};
+
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+use crate::contract::Contract;
 
 /// How long anything may take before a test says what it was waiting for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Characters of a result that a log shows.
-const SHOWN_CHARS: usize = 160;
+/// Ends of commands that nobody has told the agent yet; more terminals than this wait their turn.
+const ENDS_LEN: usize = 64;
 
 /// A client of one agent process.
 #[derive(Debug)]
@@ -29,19 +44,39 @@ pub struct FakeClient {
     next_id: u64,
     /// What to answer to the next permission questions; allowed once when there is no answer left.
     pub answers: VecDeque<String>,
+    /// What the client does for the agent.
+    pub editor: Editor,
+    /// Every update heard, as (session, update).
+    pub updates: Vec<(String, Value)>,
+    contract: Contract,
+    /// Answers that nobody has asked for yet.
+    answered: BTreeMap<u64, Answered>,
+    /// Answers that go out after the next message.
+    late: Vec<String>,
+    /// Requests that wait for the end of a command, with how they are answered.
+    waiting: BTreeMap<String, Option<Odd>>,
+    ended: mpsc::Sender<End>,
+    ends: mpsc::Receiver<End>,
     log: Vec<String>,
     hidden: Vec<(String, String)>,
 }
+
+/// A request that waited for the end of a command, and how that ended.
+type End = (Value, Value);
 
 /// What a request came to.
 pub type Answered = Result<Value, Value>;
 
 impl FakeClient {
-    /// Starts `binary acp` with `home` as its world and says hello.
+    /// Starts `binary acp` with `home` as its world and says hello; offers nothing.
     pub async fn start(binary: &Path, home: &Path) -> Self {
+        Self::start_with(binary, home, json!({})).await
+    }
+
+    /// Starts `binary acp` with `home` as its world, says hello and offers what the capabilities say.
+    pub async fn start_with(binary: &Path, home: &Path, capabilities: Value) -> Self {
         let mut client = Self::start_silent(binary, home);
-        let hello = json!({"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {"name": "fake", "version": "1"}});
-        client.request("initialize", hello).await.expect("the agent says hello");
+        client.hello(capabilities).await.expect("the agent says hello");
         client
     }
 
@@ -64,15 +99,35 @@ impl FakeClient {
         let mut child = command.spawn().expect("the binary starts");
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout is piped");
+        let (ended, ends) = mpsc::channel(ENDS_LEN);
         Self {
             child,
             stdin,
             lines: BufReader::new(stdout).lines(),
             next_id: 0,
             answers: VecDeque::new(),
+            editor: Editor::new(home),
+            updates: Vec::new(),
+            contract: Contract::default(),
+            answered: BTreeMap::new(),
+            late: Vec::new(),
+            waiting: BTreeMap::new(),
+            ended,
+            ends,
             log: Vec::new(),
             hidden: vec![(home.display().to_string(), "$HOME".into())],
         }
+    }
+
+    /// Says hello with these capabilities; the client keeps to them from here on.
+    pub async fn hello(&mut self, capabilities: Value) -> Answered {
+        self.editor.offer(capabilities.clone());
+        let hello = json!({
+            "protocolVersion": 1,
+            "clientCapabilities": capabilities,
+            "clientInfo": {"name": "fake", "version": "1"},
+        });
+        self.request("initialize", hello).await
     }
 
     /// The process id of the agent.
@@ -94,8 +149,28 @@ impl FakeClient {
         session
     }
 
+    /// Loads a session.
+    pub async fn load(&mut self, session: &str, cwd: &Path) -> Answered {
+        self.request("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []})).await
+    }
+
+    /// Sends a prompt of text and gives its id at once.
+    pub async fn prompt(&mut self, session: &str, text: &str) -> u64 {
+        self.prompt_with(session, json!([{"type": "text", "text": text}])).await
+    }
+
+    /// Sends a prompt, shows it as the client's own updates and gives its id at once.
+    pub async fn prompt_with(&mut self, session: &str, blocks: Value) -> u64 {
+        for block in blocks.as_array().into_iter().flatten() {
+            let shown = json!({"sessionUpdate": "user_message_chunk", "content": block});
+            self.updates.push((session.to_owned(), shown));
+        }
+        self.send("session/prompt", json!({"sessionId": session, "prompt": blocks})).await
+    }
+
     /// Sends a line as it is.
     pub async fn send_line(&mut self, line: &str) {
+        self.contract.said(line);
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(format!("{line}\n").as_bytes()).await.expect("the agent reads");
         stdin.flush().await.expect("the agent reads");
@@ -121,16 +196,13 @@ impl FakeClient {
         self.answer_to(id).await
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the answer to a request; it may have come while another was waited for.
     pub async fn answer_to(&mut self, id: u64) -> Answered {
         loop {
-            let message = self.next_message().await;
-            if message["id"] == json!(id) && message.get("method").is_none() {
-                return match message.get("error") {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(message["result"].clone()),
-                };
+            if let Some(answered) = self.answered.remove(&id) {
+                return answered;
             }
+            self.next_message().await;
         }
     }
 
@@ -141,40 +213,72 @@ impl FakeClient {
         }
     }
 
+    /// Hears until every request has its answer.
+    pub async fn settle(&mut self) {
+        while !self.contract.unanswered().is_empty() {
+            self.next_message().await;
+        }
+    }
+
     /// Reads the next message, logs it if it is an update and answers it if it is a question.
     pub async fn next_message(&mut self) -> Value {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
-        let line = line.unwrap_or_else(|_| panic!("nothing came after:\n{}", self.log.join("\n")));
-        let line = line.expect("stdout can be read").expect("the agent still talks");
-        let message: Value =
-            serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a protocol line: {line}"));
-        assert_eq!(message["jsonrpc"], "2.0", "not a protocol line: {line}");
+        let line = loop {
+            let heard = tokio::time::timeout(PATIENCE, async {
+                tokio::select! {
+                    line = self.lines.next_line() => Ok(line),
+                    ended = self.ends.recv() => Err(ended),
+                }
+            });
+            match heard.await {
+                Ok(Ok(line)) => break line.expect("stdout can be read").expect("the agent still talks"),
+                Ok(Err(ended)) => self.tell_end(ended.expect("this client holds the other end")).await,
+                Err(_) => panic!("nothing came after:\n{}{:?}", self.log(), self.contract.unanswered()),
+            }
+        };
+        let message = self.hear(&line);
+        for answer in std::mem::take(&mut self.late) {
+            self.send_line(&answer).await;
+        }
         match message["method"].as_str() {
-            Some("session/update") => self.log_update(&message["params"]["update"]),
+            Some("session/update") => self.take_update(&message["params"]),
             Some("session/request_permission") => self.decide(&message).await,
-            Some("$/cancel_request") => self.say("< takes its question back"),
-            Some(other) => panic!("the agent calls {other}, which this client never offered"),
-            None => {}
+            Some("$/cancel_request") => self.hear_taken_back(&message["params"]["requestId"]).await,
+            Some(method) if message.get("id").is_some() => self.serve(method, &message).await,
+            Some(_) => {}
+            None => self.take_answer(&message),
         }
         message
     }
 
-    async fn decide(&mut self, message: &Value) {
-        let options = message["params"]["options"].as_array().cloned().unwrap_or_default();
-        let ids: Vec<&str> = options.iter().filter_map(|option| option["optionId"].as_str()).collect();
-        let title = message["params"]["toolCall"]["title"].as_str().unwrap_or_default();
-        let answer = self.answers.pop_front().unwrap_or_else(|| "allow_once".into());
-        self.say(format!("? {title} [{}] -> {answer}", ids.join(", ")));
-        let (field, value) = match answer.as_str() {
-            "silence" => return,
-            "null" => ("result", Value::Null),
-            "error" => ("error", json!({"code": -32603, "message": "the dialog broke"})),
-            "cancelled" => ("result", json!({"outcome": {"outcome": "cancelled"}})),
-            chosen => ("result", json!({"outcome": {"outcome": "selected", "optionId": chosen}})),
-        };
-        let mut response = json!({"jsonrpc": "2.0", "id": message["id"]});
-        response[field] = value;
-        self.send_line(&response.to_string()).await;
+    fn hear(&mut self, line: &str) -> Value {
+        let heard = self.contract.hear(line);
+        heard.unwrap_or_else(|why| {
+            panic!("the agent broke the protocol: {why}\nin {line}\nafter:\n{}", self.log())
+        })
+    }
+
+    fn check_offered(&self, found: Option<String>) {
+        if let Some(why) = found {
+            panic!("{why}; after:\n{}", self.log());
+        }
+    }
+
+    fn take_answer(&mut self, message: &Value) {
+        self.check_offered(self.editor.unoffered_option(&message["result"]));
+        if let Some(id) = message["id"].as_u64() {
+            let answered = message.get("error").cloned().map_or_else(|| Ok(message["result"].clone()), Err);
+            self.answered.insert(id, answered);
+        }
+    }
+
+    fn take_update(&mut self, params: &Value) {
+        let update = &params["update"];
+        let found = self.editor.unoffered_update(update);
+        self.check_offered(found);
+        if let Some(line) = log::spelled(update) {
+            self.say(line);
+        }
+        self.updates.push((params["sessionId"].as_str().unwrap_or_default().to_owned(), update.clone()));
     }
 
     /// Adds a line of the test's own.
@@ -188,69 +292,7 @@ impl FakeClient {
 
     /// Everything heard so far, one line each; chunks of one message are one line.
     pub fn log(&self) -> String {
-        let mut lines: Vec<String> = Vec::new();
-        for line in &self.log {
-            let head = |line: &str| line.split_once("] ").map(|(head, _)| head.to_owned());
-            let is_chunk = line.starts_with("< text[") || line.starts_with("< thought[");
-            match lines.last_mut() {
-                Some(last) if is_chunk && head(last) == head(line) => {
-                    last.push_str(line.split_once("] ").map_or("", |(_, text)| text));
-                }
-                _ => lines.push(line.clone()),
-            }
-        }
-        // Calls that run side by side end in any order.
-        for run in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
-            run.sort();
-        }
-        lines.join("\n") + "\n"
-    }
-
-    fn log_update(&mut self, update: &Value) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let line = match update["sessionUpdate"].as_str().unwrap_or_default() {
-            kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk") => {
-                let name = match kind {
-                    "agent_message_chunk" => "text",
-                    "agent_thought_chunk" => "thought",
-                    _ => "prompt",
-                };
-                let shown = text(&update["content"]["text"]).replace('\n', "⏎");
-                format!("< {name}[{}] {shown}", text(&update["messageId"]))
-            }
-            "tool_call" => format!(
-                "< call {} {} {:?} {} {}{}",
-                text(&update["toolCallId"]),
-                text(&update["name"]),
-                text(&update["title"]),
-                update["status"].as_str().unwrap_or("pending"),
-                update["rawInput"],
-                contents(&update["content"]),
-            ),
-            "tool_call_update" if update["status"] == "in_progress" && update.get("content").is_some() => {
-                // How often a running program is looked at is chance.
-                format!("~ {}", contents(&update["content"]))
-            }
-            "tool_call_update" => format!(
-                "< call {} {}{}",
-                text(&update["toolCallId"]),
-                text(&update["status"]),
-                contents(&update["content"]),
-            ),
-            "plan" => {
-                let entries = update["entries"].as_array().cloned().unwrap_or_default();
-                let entries = entries
-                    .iter()
-                    .map(|entry| format!("{} {}", text(&entry["status"]), text(&entry["content"])));
-                format!("< plan {}", entries.collect::<Vec<_>>().join(", "))
-            }
-            "session_info_update" => format!("< title {}", text(&update["title"])),
-            "usage_update" => format!("< usage {}/{}", update["used"], update["size"]),
-            "current_mode_update" => format!("< mode {}", text(&update["currentModeId"])),
-            "available_commands_update" => return,
-            other => format!("< {other}"),
-        };
-        self.say(line);
+        log::joined(&self.log)
     }
 
     /// Ends the process as a power cut would.
@@ -260,42 +302,21 @@ impl FakeClient {
     }
 
     /// Closes stdin and waits for the process to end by itself.
-    pub async fn hang_up(mut self) -> std::process::ExitStatus {
+    pub async fn hang_up(mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.end().await
     }
 
     /// Waits for the process to end while its client still listens.
-    pub async fn end(mut self) -> std::process::ExitStatus {
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        ended.expect("the agent ends when its client does").expect("it can be waited for")
+    pub async fn end(mut self) -> ExitStatus {
+        let ended = tokio::time::timeout(PATIENCE, async {
+            while let Some(line) = self.lines.next_line().await.expect("stdout can be read") {
+                self.hear(&line);
+            }
+            self.child.wait().await.expect("it can be waited for")
+        });
+        ended.await.expect("the agent ends when its client does")
     }
-}
-
-fn is_settled_call(line: &str) -> bool {
-    line.starts_with("< call ")
-        && (line.contains(" completed") || line.contains(" failed"))
-        && !line.contains('{')
-}
-
-fn contents(content: &Value) -> String {
-    let items = content.as_array().cloned().unwrap_or_default();
-    let shown = items.iter().map(|item| match item["type"].as_str() {
-        Some("diff") => {
-            format!(
-                " diff {} {} -> {}",
-                item["path"].as_str().unwrap_or_default(),
-                item["oldText"],
-                item["newText"]
-            )
-        }
-        _ => {
-            let text: String =
-                item["content"]["text"].as_str().unwrap_or_default().chars().take(SHOWN_CHARS).collect();
-            format!(" {text:?}")
-        }
-    });
-    shown.collect()
 }
 
 /// A folder that is a whole world for one agent: home, configuration and project.
@@ -320,6 +341,13 @@ impl World {
         let folder = self.home().join(".crow");
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         std::fs::write(folder.join("config.yaml"), yaml).expect("the configuration can be written");
+    }
+
+    /// Adds a line to the configuration.
+    pub fn configure_more(&self, yaml: &str) {
+        let file = self.home().join(".crow/config.yaml");
+        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
     }
 
     /// The home folder, by its real path.

@@ -1,17 +1,32 @@
 //! Golden transcripts: a script in, everything a client heard and what the model saw last out.
 //!
 //! ```text
+//! client: {"terminal": true}    what the client offers; nothing without this line
+//! config: max_turn_requests: 2  a line of configuration
 //! file a.txt "hello\n"          a file of the project
 //! model: text "Hi" | call …     the model's next answer
 //! > prompt list the files       sends a prompt
 //! > answer reject_once          answers the next permission question so
 //! > wait TEXT                   hears until a line contains TEXT
 //! > asked N                     waits until the model has N requests
+//! > release                     lets the model go on
 //! > cancel                      cancels the turn
 //! > hung-up N                   waits until request N, from 0, lost its client
-//! > end                         waits for the answer to the prompt
+//! > end                         waits for the answer to the first prompt that has none
 //! > kill                        kills the agent and starts another in the same world
 //! > load                        loads the session in the agent that runs now
+//! > resume                      resumes it there
+//! > close                       closes the session
+//! > delete                      deletes it
+//! > list                        lists the sessions
+//! > set OPTION VALUE            sets an option: true, false or one of its values
+//! > mode VALUE                  sets the mode as older clients do
+//! > steer TEXT                  says something into the turn that runs
+//! > steered                     waits for the answer to that
+//! > queue TEXT                  sends a prompt behind the one that runs
+//! > withdraw                    takes the last prompt back
+//! > buffer NAME "TEXT"          changes a file in the editor without saving it
+//! > odd METHOD WAY              answers the next METHOD badly: error, null, twice, late, silence
 //! ```
 #![expect(
     clippy::expect_used,
@@ -19,11 +34,12 @@
     reason = "a script that cannot be played is a mistake in the test"
 )]
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answered, FakeClient, World};
+use crate::client::{Answered, FakeClient, Odd, World};
 use crate::{Answer, ModelServer, Script};
 
 /// Characters of a message that the end of a transcript shows.
@@ -33,16 +49,49 @@ const SHOWN_CHARS: usize = 120;
 pub async fn play(binary: &Path, script: &str) -> String {
     let server = ModelServer::start(Script::default());
     let world = World::new(server.base_url());
-    let client = FakeClient::start(binary, &world.home()).await;
-    let mut stage =
-        Stage { binary, server, world, client, session: String::new(), prompt: None, before: String::new() };
-    stage.prepare(script);
+    let capabilities = prepared(script, &server, &world);
+    let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
+    let mut stage = Stage {
+        binary,
+        server,
+        world,
+        client,
+        session: String::new(),
+        prompts: VecDeque::new(),
+        steered: None,
+        before: String::new(),
+    };
     let project = stage.world.project();
     stage.session = stage.client.new_session(&project).await;
     for line in script.lines().map(str::trim).filter(|line| line.starts_with('>')) {
         stage.act(line).await;
     }
-    stage.close()
+    stage.close().await
+}
+
+/// Does what a script says outside of its actions; gives what the client offers.
+fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
+    let mut capabilities = json!({});
+    for line in script.lines().map(str::trim) {
+        if let Some(answer) = line.strip_prefix("model:") {
+            server.add(Script::new([Answer::parse(answer.trim())]));
+        } else if let Some(offered) = line.strip_prefix("client:") {
+            capabilities = serde_json::from_str(offered).expect("client: {…}");
+        } else if let Some(yaml) = line.strip_prefix("config: ") {
+            world.configure_more(yaml);
+        } else if let Some(file) = line.strip_prefix("file ") {
+            let (name, text) = named_text(file);
+            world.file(name, &text);
+        } else {
+            assert!(line.is_empty() || line.starts_with('>'), "unknown line: {line}");
+        }
+    }
+    capabilities
+}
+
+fn named_text(words: &str) -> (&str, String) {
+    let (name, text) = words.split_once(' ').expect("NAME \"TEXT\"");
+    (name, serde_json::from_str(text).expect("the text is a JSON string"))
 }
 
 struct Stage<'a> {
@@ -51,68 +100,124 @@ struct Stage<'a> {
     world: World,
     client: FakeClient,
     session: String,
-    prompt: Option<u64>,
+    /// Prompts without an answer.
+    prompts: VecDeque<u64>,
+    /// Words for a running turn without an answer.
+    steered: Option<u64>,
     before: String,
 }
 
 impl Stage<'_> {
-    fn prepare(&mut self, script: &str) {
-        for line in script.lines().map(str::trim) {
-            if let Some(answer) = line.strip_prefix("model:") {
-                self.server.add(Script::new([Answer::parse(answer.trim())]));
-            } else if let Some(file) = line.strip_prefix("file ") {
-                let (name, text) = file.split_once(' ').expect("file NAME \"TEXT\"");
-                let text: String = serde_json::from_str(text).expect("the text is a JSON string");
-                self.world.file(name, &text);
-            } else {
-                assert!(line.is_empty() || line.starts_with('>'), "unknown line: {line}");
-            }
-        }
-    }
-
     async fn act(&mut self, line: &str) {
         let action = line[1..].trim();
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
-            "prompt" => {
-                self.client.say(line);
-                let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": rest}]});
-                self.prompt = Some(self.client.send("session/prompt", params).await);
-            }
             "answer" => self.client.answers.push_back(rest.to_owned()),
             "wait" => self.client.until(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
+            "release" => self.server.release(),
             "hung-up" => self.server.disconnected(rest.parse().expect("> hung-up N")).await,
-            "cancel" => {
-                self.client.say(line);
-                self.client.notify("session/cancel", json!({"sessionId": self.session})).await;
-            }
             "end" => {
-                let id = self.prompt.take().expect("a prompt runs");
+                let id = self.prompts.pop_front().expect("a prompt runs");
                 let answered = self.client.answer_to(id).await;
                 self.client.say(spelled(&answered, "stopReason"));
             }
+            "steered" => {
+                let id = self.steered.take().expect("words were sent");
+                let answered = self.client.answer_to(id).await;
+                self.client.say(spelled(&answered, "outcome"));
+            }
             "kill" => self.restart(line).await,
-            "load" => {
+            "buffer" => {
+                let (name, text) = named_text(rest);
+                self.client.editor.buffers.insert(self.world.project().join(name), text);
+            }
+            "odd" => {
+                let (method, way) = rest.split_once(' ').expect("> odd METHOD WAY");
+                self.client.editor.misbehave(method, Odd::parse(way).expect("a way to answer badly"));
+            }
+            _ => {
                 self.client.say(line);
-                let params =
-                    json!({"sessionId": self.session, "cwd": self.world.project(), "mcpServers": []});
-                let answered = self.client.request("session/load", params).await;
-                self.client.say(if answered.is_ok() { "= loaded".into() } else { spelled(&answered, "") });
+                self.ask(verb, rest).await;
+            }
+        }
+    }
+
+    /// Sends what the client has to say.
+    async fn ask(&mut self, verb: &str, rest: &str) {
+        let session = self.session.clone();
+        let opened = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});
+        let named = json!({"sessionId": session});
+        match verb {
+            "prompt" | "queue" => self.prompts.push_back(self.client.prompt(&session, rest).await),
+            "cancel" => self.client.notify("session/cancel", named).await,
+            "withdraw" => {
+                let id = self.prompts.back().expect("a prompt runs");
+                self.client.notify("$/cancel_request", json!({"requestId": id})).await;
+            }
+            "load" => self.request("session/load", opened, "loaded").await,
+            "resume" => self.request("session/resume", opened, "resumed").await,
+            "close" => self.request("session/close", named, "closed").await,
+            "delete" => self.request("session/delete", named, "deleted").await,
+            "list" => self.list().await,
+            "mode" => {
+                let params = json!({"sessionId": session, "modeId": rest});
+                self.request("session/set_mode", params, "set").await;
+            }
+            "set" => self.set(rest).await,
+            "steer" => {
+                let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": rest}]});
+                self.steered = Some(self.client.send("_session/steering", params).await);
+                // What is answered later was heard later.
+                drop(self.client.request("session/list", json!({})).await);
             }
             other => panic!("unknown action: {other}"),
         }
     }
 
+    async fn request(&mut self, method: &str, params: Value, done: &str) {
+        let answered = self.client.request(method, params).await;
+        self.client.say(if answered.is_ok() { format!("= {done}") } else { spelled(&answered, "") });
+    }
+
+    async fn set(&mut self, words: &str) {
+        let (option, value) = words.split_once(' ').expect("> set OPTION VALUE");
+        let mut params = json!({"sessionId": self.session, "configId": option, "value": value});
+        if let Ok(value) = value.parse::<bool>() {
+            params["value"] = value.into();
+            params["type"] = "boolean".into();
+        }
+        let answered = self.client.request("session/set_config_option", params).await;
+        self.client.say(match &answered {
+            Ok(result) => format!("= {}", options(result)),
+            Err(_) => spelled(&answered, ""),
+        });
+    }
+
+    async fn list(&mut self) {
+        let answered = self.client.request("session/list", json!({})).await;
+        let Ok(result) = &answered else { return self.client.say(spelled(&answered, "")) };
+        let sessions = result["sessions"].as_array().into_iter().flatten();
+        let sessions: Vec<String> = sessions
+            .map(|one| format!("{} {}", one["sessionId"].as_str().unwrap_or_default(), one["title"]))
+            .collect();
+        self.client.say(format!("= {}", sessions.join(", ")).trim_end());
+    }
+
     async fn restart(&mut self, line: &str) {
-        let mut fresh = FakeClient::start(self.binary, &self.world.home()).await;
+        let capabilities = self.client.editor.capabilities().clone();
+        let mut fresh = FakeClient::start_with(self.binary, &self.world.home(), capabilities).await;
         fresh.hide(&self.session, "$SESSION");
         let old = std::mem::replace(&mut self.client, fresh);
         self.before += &old.kill().await;
+        self.prompts.clear();
         self.client.say(line);
     }
 
-    fn close(mut self) -> String {
+    async fn close(mut self) -> String {
+        for left in self.client.editor.unreleased() {
+            self.client.say(format!("not released: {left}"));
+        }
         assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();
@@ -121,6 +226,8 @@ impl Stage<'_> {
         }
         // What a running program printed, and when, is chance.
         let log = self.before + &self.client.log();
+        // Each request has one answer; the prompts that the script did not wait for as well.
+        self.client.settle().await;
         log.lines().filter(|line| !line.starts_with("~ ")).map(|line| format!("{line}\n")).collect()
     }
 }
@@ -135,6 +242,16 @@ fn spelled(answered: &Answered, field: &str) -> String {
             error["data"]["details"].as_str().unwrap_or_default()
         ),
     }
+}
+
+fn options(result: &Value) -> String {
+    let options = result["configOptions"].as_array().into_iter().flatten();
+    let options = options.map(|option| {
+        let value = &option["currentValue"];
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{}={value}", option["id"].as_str().unwrap_or_default())
+    });
+    options.collect::<Vec<_>>().join(" ")
 }
 
 fn summary(message: &Value) -> String {

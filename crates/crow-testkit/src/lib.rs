@@ -1,14 +1,20 @@
-//! For tests only: a scripted model server that refuses what strict providers refuse.
+//! For tests only: a scripted model server that refuses what strict providers refuse, and a fake editor that
+//! refuses what the protocol does.
 //!
-//! Knows a provider's JSON and HTTP, and nothing of Crow: it tests the program from outside.
+//! Knows a provider's JSON and HTTP and the protocol's lines, and nothing of Crow: it tests the program from outside.
 
 mod checker;
+mod contract;
 mod model_server;
 mod script;
 
 pub use checker::violations;
+pub use contract::Contract;
 pub use model_server::ModelServer;
 pub use script::{Answer, Script, Step};
 
 pub mod client;
 pub mod golden;
+pub mod leash;
+pub mod mcp_server;
+pub mod replay;

@@ -77,6 +77,16 @@ impl ModelServer {
         self.shared.lock().answers.extend(script.into().answers);
     }
 
+    /// Forgets the answers that are left and gives these instead.
+    pub fn replace(&self, script: impl Into<Script>) {
+        self.shared.lock().answers = script.into().answers.into();
+    }
+
+    /// How many requests there were so far.
+    pub fn n_requests(&self) -> usize {
+        self.shared.lock().requests.len()
+    }
+
     /// The bodies of the requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.shared.lock().requests.clone()

@@ -1,7 +1,5 @@
 //! `edit`: one text in a file for another. Where it lands is decided in `crow_core::edit`.
 
-use std::path::Path;
-
 use crow_core::{
     Facets, ToolSpec,
     edit::{self, Edited, Occurrences},
@@ -10,13 +8,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    files::{self, FILE_BYTES_MAX},
-    read,
-    text::{Decoded, cut_line, decode, encode, numbered},
-    tool::{Refusal, answer, off_thread, parse, text_of},
+    Previewing, Running, Tool, ToolCx, Workspace,
+    buffers::{self, Opened, Purpose},
+    files, read,
+    text::{Decoded, Encoding, cut_line, decode, encode, numbered},
+    tool::{Refusal, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
-    write::{change, changed},
+    write::{CHANGED_BY_EDITOR, about_change, changed, shown_diff},
 };
 
 /// Lines shown on either side of a change: enough to see that it landed where it should.
@@ -41,10 +39,12 @@ struct Wanted {
     replace_all: bool,
 }
 
-struct Done {
+/// An edit worked out.
+struct Planned {
     old: String,
     edited: Edited,
-    stamp: Stamp,
+    /// How the file on disk is written; `None` when the client writes it.
+    encoding: Option<Encoding>,
 }
 
 impl Edit {
@@ -76,7 +76,7 @@ impl Tool for Edit {
     }
 
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        change(workspace, "Edit", text_of(arguments, "file_path"))
+        about_change(workspace, "Edit", text_of(arguments, "file_path"))
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
@@ -84,41 +84,70 @@ impl Tool for Edit {
             let wanted: Wanted = parse(arguments)?;
             let path = cx.workspace.resolve(&wanted.file_path);
             let shown = cx.workspace.shown(&wanted.file_path);
-            let absolute = cx.workspace.absolute(&wanted.file_path);
-            let seen = cx.workspace.seen(&path);
-            let work = {
-                let (path, shown) = (path.clone(), shown.clone());
-                move || change_file(&path, &shown, seen, &wanted).map(|done| (done, wanted))
-            };
-            let (Done { old, edited, stamp }, wanted) = off_thread(work).await?;
-            cx.workspace.remember(path, stamp);
-            let text = report(&shown, &edited, &wanted.new_string);
-            Ok(changed(text, &absolute, Some((Some(old), edited.text))))
+            let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
+            let mut text = report(&shown, &edited, &wanted.new_string);
+            let mut new = edited.text;
+            match (encoding, cx.editor) {
+                (None, Some(editor)) => {
+                    if let Some(now) = buffers::save(&cx, editor, &wanted.file_path, &new).await? {
+                        text.push_str(CHANGED_BY_EDITOR);
+                        new = now;
+                    }
+                }
+                (encoding, _) => {
+                    let bytes = encode(&new, encoding.unwrap_or(Encoding::Utf8));
+                    let (path, shown) = (path.clone(), shown.clone());
+                    off_thread(move || files::replace(&path, &bytes).map_err(|error| refuse(&shown, &error)))
+                        .await?;
+                }
+            }
+            cx.workspace.remember(path, Stamp::of(&new));
+            Ok(changed(text, &cx.workspace.absolute(&wanted.file_path), Some((Some(old), new))))
+        })
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
+        previewed(async move {
+            let (Planned { old, edited, .. }, wanted) = plan(&cx, parse(arguments)?).await?;
+            Ok(shown_diff(&cx.workspace.absolute(&wanted.file_path), Some(old), edited.text))
         })
     }
 }
 
-fn change_file(path: &Path, shown: &str, seen: Option<Stamp>, wanted: &Wanted) -> Result<Done, Refusal> {
-    let refuse = |why: &dyn std::fmt::Display| Refusal(format!("could not edit {shown}: {why}"));
-    let bytes = files::read(path, FILE_BYTES_MAX).map_err(|error| read::refuse(path, shown, &error))?;
+/// Works out what an edit comes to, and writes nothing.
+async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refusal> {
+    let path = cx.workspace.resolve(&wanted.file_path);
+    let shown = cx.workspace.shown(&wanted.file_path);
+    let seen = cx.workspace.seen(&path);
+    let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;
+    let opened = opened.map_err(|error| read::refuse(&path, &shown, &error))?;
+    off_thread(move || change(opened, &shown, seen, &wanted).map(|planned| (planned, wanted))).await
+}
+
+fn refuse(shown: &str, why: &dyn std::fmt::Display) -> Refusal {
+    Refusal(format!("could not edit {shown}: {why}"))
+}
+
+fn change(opened: Opened, shown: &str, seen: Option<Stamp>, wanted: &Wanted) -> Result<Planned, Refusal> {
+    let refuse = |why: &dyn std::fmt::Display| refuse(shown, why);
+    let (old, encoding) = match opened {
+        Opened::Buffer(text) => (text, None),
+        Opened::Disk(bytes) => match decode(bytes) {
+            Decoded::Text(text, encoding) => (text, Some(encoding)),
+            Decoded::Lossy(_) => return Err(refuse(&"its encoding is not known, and would be lost")),
+            Decoded::Binary => return Err(refuse(&"it is a binary file")),
+        },
+    };
     match seen {
         None => return Err(refuse(&"it was not read in this session; read it first")),
-        Some(seen) if seen != Stamp::of(&bytes) => {
+        Some(seen) if seen != Stamp::of(&old) => {
             return Err(refuse(&"it has changed since it was read; read it again"));
         }
         Some(_) => {}
     }
-    let (old, encoding) = match decode(bytes) {
-        Decoded::Text(text, encoding) => (text, encoding),
-        Decoded::Lossy(_) => return Err(refuse(&"its encoding is not known, and would be lost")),
-        Decoded::Binary => return Err(refuse(&"it is a binary file")),
-    };
     let occurrences = if wanted.replace_all { Occurrences::All } else { Occurrences::One };
     let edited = edit::apply(&old, &wanted.old_string, &wanted.new_string, occurrences);
-    let edited = edited.map_err(|refusal| refuse(&refusal))?;
-    let bytes = encode(&edited.text, encoding);
-    files::replace(path, &bytes).map_err(|error| refuse(&error))?;
-    Ok(Done { old, edited, stamp: Stamp::of(&bytes) })
+    Ok(Planned { edited: edited.map_err(|refusal| refuse(&refusal))?, old, encoding })
 }
 
 fn report(shown: &str, edited: &Edited, new: &str) -> String {

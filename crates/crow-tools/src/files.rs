@@ -57,6 +57,14 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
 }
 
+/// As far as Git looks for a zero byte before it calls a file binary.
+const SNIFFED_BYTES: usize = 8000;
+
+/// Tells whether an editor would open it: images and programs have zero bytes at their beginning.
+pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
+    !bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0)
+}
+
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -15,12 +15,19 @@ mod terminal;
 mod todo;
 mod write;
 
+mod buffers;
+mod mcp;
+mod naming;
+
 mod files;
 mod text;
 mod walk;
 
+pub use mcp::{McpHome, McpServers};
+pub use read::read_image;
 pub use registry::{NameTaken, Tools};
-pub use tool::{Running, Tool, ToolCx};
+pub use terminal::Terminals;
+pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
 pub use workspace::{Workspace, resolve};
 
 #[cfg(test)]

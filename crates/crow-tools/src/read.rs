@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Running, Tool, ToolCx, Workspace,
-    files::{self, FILE_BYTES_MAX, ReadError},
+    buffers::{self, Opened, Purpose},
+    files::{self, ReadError},
     text::{Decoded, cut_line, decode, numbered},
     tool::{Refusal, about, answer, off_thread, parse, text_of},
     workspace::Stamp,
@@ -99,8 +100,9 @@ impl Tool for Read {
             let wanted: Wanted = parse(arguments)?;
             let path = cx.workspace.resolve(&wanted.file_path);
             let shown = cx.workspace.shown(&wanted.file_path);
-            let file = path.clone();
-            match off_thread(move || find(&file, &shown, &wanted)).await? {
+            let opened = buffers::open(&cx, &wanted.file_path, Purpose::Look).await?;
+            let opened = opened.map_err(|error| refuse(&path, &shown, &error))?;
+            match off_thread(move || find(opened, &shown, &wanted)).await? {
                 Found::Image(outcome) => Ok(outcome),
                 Found::Text { text, stamp } => {
                     cx.workspace.remember(path, stamp);
@@ -111,22 +113,28 @@ impl Tool for Read {
     }
 }
 
-fn find(path: &Path, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> {
-    let bytes = files::read(path, FILE_BYTES_MAX).map_err(|error| refuse(path, shown, &error))?;
+fn find(opened: Opened, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> {
+    let bytes = match opened {
+        Opened::Disk(bytes) => bytes,
+        Opened::Buffer(text) => {
+            return Ok(Found::Text { stamp: Stamp::of(&text), text: page(&text, shown, wanted)? });
+        }
+    };
     if let Some(mime) = image_type(&bytes) {
         return image(&bytes, mime, shown).map(Found::Image);
     }
-    let stamp = Stamp::of(&bytes);
-    let text = match decode(bytes) {
-        Decoded::Text(text, _) => page(&text, shown, wanted)?,
+    match decode(bytes) {
+        Decoded::Text(text, _) => {
+            Ok(Found::Text { stamp: Stamp::of(&text), text: page(&text, shown, wanted)? })
+        }
         Decoded::Lossy(text) => {
             let note = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will \
                         not take this file)";
-            format!("{}{note}\n", page(&text, shown, wanted)?)
+            let page = format!("{}{note}\n", page(&text, shown, wanted)?);
+            Ok(Found::Text { stamp: Stamp::of(&text), text: page })
         }
-        Decoded::Binary => return Err(Refusal(format!("could not read {shown}: it is a binary file"))),
-    };
-    Ok(Found::Text { text, stamp })
+        Decoded::Binary => Err(Refusal(format!("could not read {shown}: it is a binary file"))),
+    }
 }
 
 /// Says why a file could not be read and what would help.
@@ -174,6 +182,13 @@ fn page(text: &str, shown: &str, wanted: &Wanted) -> Result<String, Refusal> {
         let _ = writeln!(page, "(lines {first} to {last} of {n_lines}; go on with offset={next})");
     }
     Ok(page)
+}
+
+/// Reads an image that a person named; the error says why not.
+pub fn read_image(path: &Path) -> Result<Part, String> {
+    let bytes = files::read(path, IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    let mime = image_type(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 
 fn image_type(bytes: &[u8]) -> Option<&'static str> {

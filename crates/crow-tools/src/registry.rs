@@ -1,8 +1,9 @@
 //! The tools there are, and the one way to run one. Knows no tool's inside.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
-use crow_core::{Arguments, Call, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
+use crow_acp::Abilities;
+use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
 use crow_process::Groups;
 use serde_json::{Map, Value};
 
@@ -11,8 +12,9 @@ use crate::{
     edit::Edit,
     glob::Glob,
     grep::Grep,
+    naming::{Renamed, free_name},
     read::Read,
-    terminal::Terminal,
+    terminal::{Terminal, Terminals},
     todo::Todo,
     tool::{CANCELLED, Refusal},
     write::Write,
@@ -31,14 +33,15 @@ pub struct Tools {
 pub struct NameTaken(String);
 
 impl Tools {
-    /// The tools Crow brings along. What is too long for the model goes to files in `spill_dir`.
-    pub fn builtin(spill_dir: PathBuf) -> Self {
+    /// The tools Crow brings along. What is too long for the model goes to files in `spill_dir`; `terminals` says
+    /// whose terminals commands run in.
+    pub fn builtin(spill_dir: PathBuf, terminals: Terminals) -> Self {
         let groups = Groups::new();
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),
             Arc::new(Write::new()),
             Arc::new(Edit::new()),
-            Arc::new(Terminal::new(groups.clone(), spill_dir)),
+            Arc::new(Terminal::new(groups.clone(), spill_dir, terminals)),
             Arc::new(Grep::new()),
             Arc::new(Glob::new()),
             Arc::new(Todo::new()),
@@ -46,9 +49,28 @@ impl Tools {
         Self { tools, groups }
     }
 
+    /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
+    /// as a prefix.
+    #[must_use]
+    pub fn with(&self, more: Vec<Arc<dyn Tool>>) -> Self {
+        let mut with = self.clone();
+        let mut taken: HashSet<String> = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        for tool in more {
+            let name = free_name(tool.as_ref(), &taken);
+            taken.insert(name.clone());
+            let tool = if tool.spec().name == name { tool } else { Arc::new(Renamed::new(tool, name)) };
+            with.tools.push(tool);
+        }
+        with
+    }
+
     /// Ends every program that a tool started, at once and for good.
     pub fn stop(&self) {
         self.groups.kill_all();
+    }
+
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     #[cfg(test)]
@@ -86,6 +108,20 @@ impl Tools {
         }
     }
 
+    /// Tells whether what a call prints comes piece by piece with such a client.
+    pub fn prints_live(&self, call: &Call, client: Abilities) -> bool {
+        self.find(&call.name).is_some_and(|tool| tool.prints_live(client))
+    }
+
+    /// Shows what a call would change; a call that cannot be done at all has its outcome already.
+    pub async fn preview(&self, call: &Call, cx: ToolCx<'_>) -> Result<Vec<Content>, Outcome> {
+        let Some(tool) = self.find(&call.name) else { return Ok(Vec::new()) };
+        match fitting(tool, call, cx.workspace) {
+            Ok(arguments) => tool.preview(&arguments, cx).await,
+            Err(Refusal(sentence)) => Err(Outcome::failed(sentence)),
+        }
+    }
+
     /// Runs a call. Whatever is wrong with it is an outcome that says what to do about it.
     pub async fn run(&self, call: &Call, cx: ToolCx<'_>) -> Outcome {
         if cx.cut.is_cancelled() {
@@ -116,7 +152,10 @@ fn fitting(tool: &dyn Tool, call: &Call, workspace: &Workspace) -> Result<Map<St
         Arguments::Valid(value) | Arguments::Repaired { value, string_closed: false } => value,
         Arguments::Repaired { value, string_closed: true } => {
             // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
-            if matches!(tool.facets(value, workspace).touch, Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. }) {
+            if matches!(
+                tool.facets(value, workspace).touch,
+                Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. }
+            ) {
                 return Err(Refusal(format!(
                     "`{}` was not run: the call was cut off in the middle of a text, so its arguments are not \
                      whole; send it again, shorter or in several steps",

@@ -1,5 +1,7 @@
 mod calls;
 mod edit;
+mod mcp;
+mod mcp_http;
 mod read;
 mod search;
 mod terminal;
@@ -16,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolCx, Tools, Workspace};
+use crate::{Progress, Terminals, ToolCx, Tools, Workspace};
 
 /// A project in a folder of its own, with a little something beside it.
 struct Machine {
@@ -44,7 +46,7 @@ impl Machine {
         setup(&cwd);
         Self {
             workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
-            tools: Tools::builtin(folder.path().to_owned()),
+            tools: Tools::builtin(folder.path().to_owned(), Terminals::ClientFirst),
             folder,
             cut: CancellationToken::new(),
         }
@@ -68,8 +70,8 @@ impl Machine {
         (head + &show(&outcome)).replace(&outside, "$DIR")
     }
 
-    fn cx<'a>(&'a self, progress: &'a (dyn Fn(Vec<Content>) + Send + Sync)) -> ToolCx<'a> {
-        ToolCx { workspace: &self.workspace, cut: &self.cut, progress }
+    fn cx<'a>(&'a self, progress: &'a (dyn Fn(Progress) + Send + Sync)) -> ToolCx<'a> {
+        ToolCx { workspace: &self.workspace, editor: None, cut: &self.cut, progress }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Bytes of a file as text and back, in the encoding they had. Pure.
 
-/// As far as Git looks for a zero byte before it calls a file binary.
-const SNIFFED_BYTES: usize = 8000;
+use crate::files::may_be_text;
 
 const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
 const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
@@ -39,7 +38,7 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Decoded {
     if let Some(rest) = bytes.strip_prefix(BOM_UTF16_BE) {
         return decode_utf16(rest, Encoding::Utf16Be);
     }
-    if bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0) {
+    if !may_be_text(&bytes) {
         return Decoded::Binary;
     }
     match String::from_utf8(bytes) {

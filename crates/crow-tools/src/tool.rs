@@ -1,7 +1,8 @@
 //! What a tool is. Knows none of them.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, pin::Pin, sync::Arc};
 
+use crow_acp::{Abilities, ClientTerminal, Editor};
 use crow_core::{Content, Facets, Outcome, ToolSpec};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -12,13 +13,31 @@ use crate::Workspace;
 /// A call at work.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
+/// What a call would change, on its way; the other side is why it cannot be done at all.
+pub type Previewing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Content>, Outcome>> + Send + 'a>>;
+
 /// Something the model can have done.
 pub trait Tool: Send + Sync {
     /// How the model is told of it.
     fn spec(&self) -> &ToolSpec;
 
+    /// Names the MCP server that it belongs to, when it is none of ours.
+    fn server(&self) -> Option<&str> {
+        None
+    }
+
     /// Says what a call would do, whatever is in its arguments.
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
+
+    /// Tells whether what it prints comes piece by piece with such a client.
+    fn prints_live(&self, _client: Abilities) -> bool {
+        false
+    }
+
+    /// Shows what it would change, for whoever decides. The arguments fit the schema.
+    fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Previewing<'a> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// Does it. The arguments fit the schema.
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a>;
@@ -29,10 +48,37 @@ pub trait Tool: Send + Sync {
 pub struct ToolCx<'a> {
     /// The session's folders and what was read in them.
     pub workspace: &'a Workspace,
+    /// The files and terminals of the session's client, where there is one.
+    pub editor: Option<&'a Editor>,
     /// Stops the call.
     pub cut: &'a CancellationToken,
-    /// Shows what there is so far; each picture replaces the one before.
-    pub progress: &'a (dyn Fn(Vec<Content>) + Send + Sync),
+    /// Shows how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+impl ToolCx<'_> {
+    /// What the client can do; nothing where there is none.
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.editor.map(Editor::abilities).unwrap_or_default()
+    }
+}
+
+/// How far a call is.
+#[derive(Debug)]
+pub enum Progress {
+    /// What there is to see so far, instead of what was there before.
+    Shows(Vec<Content>),
+    /// More of what it prints.
+    Printed(String),
+    /// The program that printed has ended.
+    Exited {
+        /// Its exit code, when it had one.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
+    /// It runs in this terminal of the client, to be kept until its result was shown.
+    Terminal(Arc<ClientTerminal>),
 }
 
 /// Why a call was not done, as a sentence for the model.
@@ -50,6 +96,13 @@ pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 /// Makes a call's work into a running call, and a refusal into a failed outcome.
 pub(crate) fn answer<'a>(work: impl Future<Output = Result<Outcome, Refusal>> + Send + 'a) -> Running<'a> {
     Box::pin(async move { work.await.unwrap_or_else(|Refusal(sentence)| Outcome::failed(sentence)) })
+}
+
+/// Makes the working out of a preview into one, and a refusal into a failed outcome.
+pub(crate) fn previewed<'a>(
+    work: impl Future<Output = Result<Vec<Content>, Refusal>> + Send + 'a,
+) -> Previewing<'a> {
+    Box::pin(async move { work.await.map_err(|Refusal(sentence)| Outcome::failed(sentence)) })
 }
 
 /// Does work that blocks, off the thread that everybody shares.

@@ -33,10 +33,16 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    /// Stamps a text. How its lines end does not count: an editor shows them all alike.
+    pub(crate) fn of(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        Self { n_bytes: bytes.len(), hash: hasher.finish() }
+        let mut n_bytes = 0;
+        for line in text.split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            line.hash(&mut hasher);
+            n_bytes += line.len() + 1;
+        }
+        Self { n_bytes, hash: hasher.finish() }
     }
 }
 
@@ -80,6 +86,12 @@ impl Workspace {
     /// The path that the system really arrives at, whether something is there or not.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
         resolve(&self.cwd.join(path))
+    }
+
+    /// Tells whether a path leads into one of the folders it may work in.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        let path = self.resolve(path);
+        self.roots.iter().any(|root| path.starts_with(root))
     }
 
     /// Spells a path for people: relative when it is inside `cwd`.

@@ -7,15 +7,20 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
+    Previewing, Running, Tool, ToolCx, Workspace,
+    buffers::{self, Opened, Purpose, Via},
     files::{self, ReadError},
     text::{Decoded, decode},
-    tool::{Refusal, about, answer, off_thread, parse, text_of},
+    tool::{Refusal, about, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
 };
 
 /// A client draws no useful picture of a larger change, and both texts travel to it.
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
+
+/// What the model has to know when an editor formats what it saves.
+pub(crate) const CHANGED_BY_EDITOR: &str =
+    "\n(the editor changed the text while saving; read the file before the next edit)";
 
 pub(crate) struct Write {
     spec: ToolSpec,
@@ -62,46 +67,67 @@ impl Tool for Write {
     }
 
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        change(workspace, "Write", text_of(arguments, "file_path"))
+        about_change(workspace, "Write", text_of(arguments, "file_path"))
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
-            let Wanted { file_path, content } = parse(arguments)?;
-            let path = cx.workspace.resolve(&file_path);
+            let Wanted { file_path, mut content } = parse(arguments)?;
+            let before = before(&cx, &file_path).await?;
             let shown = cx.workspace.shown(&file_path);
-            let (before, content) = {
-                let path = path.clone();
-                off_thread(move || write(&path, &shown, &content).map(|before| (before, content))).await?
-            };
-            cx.workspace.remember(path, Stamp::of(content.as_bytes()));
+            let mut changed_by_editor = "";
+            match (buffers::via(&cx, &file_path), cx.editor) {
+                (Via::Client, Some(editor)) => {
+                    if let Some(now) = buffers::save(&cx, editor, &file_path, &content).await? {
+                        changed_by_editor = CHANGED_BY_EDITOR;
+                        content = now;
+                    }
+                }
+                (Via::Client | Via::Disk, _) => {
+                    let path = cx.workspace.resolve(&file_path);
+                    content = off_thread(move || match files::replace(&path, content.as_bytes()) {
+                        Ok(()) => Ok(content),
+                        Err(error) => Err(Refusal(format!("could not write {shown}: {error}"))),
+                    })
+                    .await?;
+                }
+            }
+            cx.workspace.remember(cx.workspace.resolve(&file_path), Stamp::of(&content));
             let shown = cx.workspace.shown(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),
                 n => format!("{n} lines"),
             };
             let verb = if matches!(before, Before::Nothing) { "created" } else { "replaced" };
-            let text = format!("{verb} {shown}: {lines}");
+            let text = format!("{verb} {shown}: {lines}{changed_by_editor}");
             Ok(changed(text, &cx.workspace.absolute(&file_path), before.into_diff(content)))
+        })
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
+        previewed(async move {
+            let Wanted { file_path, content } = parse(arguments)?;
+            let diff = before(&cx, &file_path).await?.into_diff(content);
+            let path = cx.workspace.absolute(&file_path);
+            Ok(diff.map_or_else(Vec::new, |(old, new)| shown_diff(&path, old, new)))
         })
     }
 }
 
-fn write(path: &Path, shown: &str, content: &str) -> Result<Before, Refusal> {
-    let refuse = |error: &dyn std::fmt::Display| Refusal(format!("could not write {shown}: {error}"));
-    let before = match files::read(path, DIFF_BYTES_MAX as u64) {
-        Ok(bytes) => match decode(bytes) {
-            Decoded::Text(text, _) => Before::Text(text),
-            Decoded::Lossy(_) | Decoded::Binary => Before::Something,
+/// Looks at what a write would replace.
+async fn before(cx: &ToolCx<'_>, file_path: &str) -> Result<Before, Refusal> {
+    match buffers::open(cx, file_path, Purpose::Change).await? {
+        Ok(Opened::Buffer(text)) => Ok(Before::Text(text)),
+        Ok(Opened::Disk(bytes)) => match decode(bytes) {
+            Decoded::Text(text, _) => Ok(Before::Text(text)),
+            Decoded::Lossy(_) | Decoded::Binary => Ok(Before::Something),
         },
-        Err(ReadError::Missing) => Before::Nothing,
-        Err(ReadError::TooLarge { .. }) => Before::Something,
+        Err(ReadError::Missing) => Ok(Before::Nothing),
+        Err(ReadError::TooLarge { .. }) => Ok(Before::Something),
         Err(error @ (ReadError::Folder | ReadError::NotAFile | ReadError::System(_))) => {
-            return Err(refuse(&error));
+            Err(Refusal(format!("could not write {}: {error}", cx.workspace.shown(file_path))))
         }
-    };
-    files::replace(path, content.as_bytes()).map_err(|error| refuse(&error))?;
-    Ok(before)
+    }
 }
 
 impl Before {
@@ -115,7 +141,7 @@ impl Before {
 }
 
 /// Facets of a call that changes one file.
-pub(crate) fn change(workspace: &Workspace, verb: &str, path: &str) -> Facets {
+pub(crate) fn about_change(workspace: &Workspace, verb: &str, path: &str) -> Facets {
     let absolute = workspace.absolute(path).display().to_string();
     Facets {
         title: about(verb, path, workspace),
@@ -127,11 +153,16 @@ pub(crate) fn change(workspace: &Workspace, verb: &str, path: &str) -> Facets {
 
 /// Outcome of a change: words for the model, the change itself for the client as far as it can be shown.
 pub(crate) fn changed(text: String, path: &Path, diff: Option<(Option<String>, String)>) -> Outcome {
-    let shown =
-        diff.filter(|(old, new)| old.as_ref().map_or(0, String::len).max(new.len()) <= DIFF_BYTES_MAX);
-    let content = match shown {
-        Some((old, new)) => Content::Diff { path: path.display().to_string(), old, new },
-        None => Content::Text(text.clone()),
-    };
-    Outcome { status: Status::Done, for_model: vec![Part::Text(text)], for_client: vec![content], plan: None }
+    let mut content = diff.map_or_else(Vec::new, |(old, new)| shown_diff(path, old, new));
+    if content.is_empty() {
+        content.push(Content::Text(text.clone()));
+    }
+    Outcome { status: Status::Done, for_model: vec![Part::Text(text)], for_client: content, plan: None }
+}
+
+/// Shows a change, unless it is too large to draw.
+pub(crate) fn shown_diff(path: &Path, old: Option<String>, new: String) -> Vec<Content> {
+    let n_bytes = old.as_ref().map_or(0, String::len).max(new.len());
+    let diff = Content::Diff { path: path.display().to_string(), old, new };
+    if n_bytes <= DIFF_BYTES_MAX { vec![diff] } else { Vec::new() }
 }

@@ -1,4 +1,4 @@
-use crow_core::{Content, MessageId};
+use crow_core::{Content, MessageId, Part};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 /// Tells a client that reads nothing, and shows what waits: a line per update, `SESSION: UPDATE`.
 #[track_caller]
 fn check(told: &[(&str, Update)], expected: &Expect) {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(Said::default());
     for (session, update) in told {
         outbox.push(&SessionId::new(*session), update.clone());
     }
@@ -30,11 +30,16 @@ fn shown(update: &Update) -> String {
         }
         Update::Text { message, text } => format!("text {message} {text:?}"),
         Update::Thought { message, text } => format!("thought {message} {text:?}"),
+        Update::Output { call, text } if text.len() > 40 => format!("{call} printed {} bytes", text.len()),
+        Update::Output { call, text } => format!("{call} printed {text:?}"),
         Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
         Update::Prompt { .. }
         | Update::Call { .. }
         | Update::Plan(_)
         | Update::Title(_)
+        | Update::Changed(_)
+        | Update::Terminal { .. }
+        | Update::Exited { .. }
         | Update::Usage { .. }
         | Update::Mode(_)
         | Update::Options(_)
@@ -127,6 +132,26 @@ fn a_chunk_does_not_grow_for_ever() {
 }
 
 #[test]
+fn what_calls_print_gathers_and_keeps_its_end() {
+    let printed = |index, text: &str| Update::Output { call: CallId::at(1, index), text: text.into() };
+    check(
+        &[
+            ("a", printed(0, "one ")),
+            ("a", printed(1, "other")),
+            ("a", printed(0, "two")),
+            ("b", printed(0, &"é".repeat(OUTPUT_BYTES / 2))),
+            ("b", printed(0, "!")),
+        ],
+        &expect![[r#"
+            a: call-1-0 printed "one two"
+            a: call-1-1 printed "other"
+            b: call-1-0 printed 65535 bytes
+            65547 bytes
+        "#]],
+    );
+}
+
+#[test]
 fn a_prompt_and_arguments_weigh() {
     let image = Part::Image { mime: "image/png".into(), data: "x".repeat(100) };
     let call = Update::Call {
@@ -141,6 +166,7 @@ fn a_prompt_and_arguments_weigh() {
         arguments: Map::from_iter([("text".to_owned(), Value::from(vec!["x".repeat(6), "y".repeat(10)]))]),
         status: Status::Pending,
         content: Vec::new(),
+        prints: crow_core::Prints::Nothing,
     };
     assert_eq!(weight(&Update::Prompt { message: MessageId::at(0), part: image }), 100);
     assert_eq!(weight(&call), 20);
@@ -148,7 +174,7 @@ fn a_prompt_and_arguments_weigh() {
 
 #[test]
 fn a_flush_waits_for_nothing_that_was_told_later() {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(Said::default());
     let session = SessionId::new("a");
     outbox.push(&session, text(1, "one"));
     let mut flushed = polled_flush(&outbox, &session);
@@ -169,7 +195,7 @@ fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() 
 
 #[test]
 fn nothing_waits_for_a_client_that_is_gone() {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(Said::default());
     outbox.push(&SessionId::new("a"), text(1, "one"));
     outbox.close();
     outbox.push(&SessionId::new("a"), text(1, "two"));
@@ -178,7 +204,7 @@ fn nothing_waits_for_a_client_that_is_gone() {
 
 #[test]
 fn sessions_take_turns() {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(Said::default());
     let told = [("a", text(1, "a1")), ("a", text(2, "a2")), ("b", text(1, "b1")), ("a", text(3, "a3"))];
     for (session, update) in told {
         outbox.push(&SessionId::new(session), update);

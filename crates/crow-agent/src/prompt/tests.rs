@@ -17,7 +17,7 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     let prompts = root.join("prompts");
     fs::create_dir_all(&prompts).unwrap();
     fs::write(prompts.join(TEMPLATE_NAME), template).unwrap();
-    let rendered = match render(&root.join(cwd), &prompts, "2026-01-02") {
+    let rendered = match render((&root.join(cwd), &[]), &prompts, "2026-01-02") {
         Ok(text) => text,
         Err(failure) => failure.to_string(),
     };
@@ -108,7 +108,7 @@ fn a_broken_template_is_named() {
 #[test]
 fn our_own_template_renders() {
     let folder = tempfile::tempdir().unwrap();
-    let text = render(folder.path(), &folder.path().join("none"), "2026-01-02").unwrap();
+    let text = render((folder.path(), &[]), &folder.path().join("none"), "2026-01-02").unwrap();
     assert!(text.starts_with("You are Crow"), "{text}");
     assert!(text.contains(&folder.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crow_core::Mode;
+use crow_core::{Mode, Rules};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
 use serde_json::Map;
@@ -106,7 +106,8 @@ async fn prove(project: &Path, say: &mut impl Write) -> Result<(), Exit> {
     };
     let bounds =
         Bounds { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
-    let ran = crow_process::run(&Groups::default(), command, bounds, &CancellationToken::new(), |_| {}).await;
+    let ran =
+        crow_process::run(&Groups::default(), command, bounds, &CancellationToken::new(), |_: &str| {}).await;
     let ran = ran.map_err(|error| failed(format!("could not run the tests: {error}")))?;
     writeln!(say, "\n$ sh test.sh\n{}", ran.output.text.trim_end())?;
     match ran.ended {
@@ -146,8 +147,11 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         db_path: home.join("crow").join("crow.db"),
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
+        rules: Rules::default(),
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),
+        terminals: crow_tools::Terminals::Own,
+        mcp_servers: Vec::new(),
     }
 }
 

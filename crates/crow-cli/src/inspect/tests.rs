@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use crow_core::{
-    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Mode, Outcome, Part, Prompt, Reply, ToolKind,
-    Touch,
+    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Mode, Outcome, Part, Prompt, Reply,
+    ThoughtLevel, ToolKind, Touch,
 };
 use crow_store::{NewSession, Store, Timestamp};
 use expect_test::{Expect, expect};
@@ -50,6 +50,7 @@ async fn session(store: &Store, cwd: &str, now: i64) -> crow_core::SessionId {
         cwd: cwd.to_owned(),
         model: "sonnet".to_owned(),
         mode: Mode::Ask,
+        thought_level: ThoughtLevel::Default,
         system_prompt: String::new(),
         parent: None,
         agent_type: None,

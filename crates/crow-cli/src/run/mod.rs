@@ -112,7 +112,7 @@ where
     let signals = Signals::listen()?;
     let (client, server) = crow_acp::duplex();
     let (events, heard) = mpsc::channel(EVENTS_LEN);
-    let agent = tokio::spawn(crow_agent::serve(server, agent::VERSION, agent::stop_signal(), load));
+    let agent = tokio::spawn(crow_agent::serve(server, agent::about(), agent::stop_signal(), load));
     let driven = crow_acp::drive(client, agent::VERSION, events, async |connection| {
         let typed = Typed::default();
         Driver { connection, heard, signals, plan, typed, refused: Refused::Nothing }.run().await

@@ -26,6 +26,9 @@ pub(super) const PROVIDER: &[&str] = &["base_url", "api_key", "headers"];
 /// Keys of a model.
 pub(super) const MODEL: &[&str] =
     &["provider", "model", "context_window", "max_tokens", "temperature", "reasoning_effort", "extra_body"];
+/// Keys of an MCP server.
+pub(super) const SERVER: &[&str] =
+    &["command", "args", "env", "transport", "type", "url", "headers", "disabled"];
 /// Keys of `permissions`.
 pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny"];
 

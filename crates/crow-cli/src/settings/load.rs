@@ -1,5 +1,8 @@
 //! Turns the two files into [`Settings`], and says what is odd or wrong in them.
 
+mod permissions;
+mod servers;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
@@ -7,8 +10,9 @@ use std::{
     str::FromStr,
 };
 
-use crow_core::Mode;
+use crow_core::{Mode, Rules};
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
+use crow_tools::Terminals;
 use serde_json::Map;
 
 use super::{
@@ -16,6 +20,7 @@ use super::{
     file::{self, Field, Node, Scalar, Value},
     known,
 };
+use servers::Servers;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
 const REQUESTS_MAX: u32 = 200;
@@ -40,8 +45,9 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         None => Node { line: 1, value: Value::Null },
     };
     let mut loader = Loader { path, env: &whole, warnings };
-    let top = loader.top(&root)?;
+    let mut top = loader.top(&root)?;
     secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
+    secrets.extend(top.servers.variables.iter().cloned());
     secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
     let settings = Settings {
         dir: dir.to_owned(),
@@ -49,10 +55,22 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         db_path: loader.db_path(dir, &top)?,
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
         mode: top.mode.unwrap_or_default(),
+        rules: std::mem::take(&mut top.rules),
         secret_variables: secrets.into_iter().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),
+        terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
+        mcp_servers: top.servers.servers,
     };
     Ok((settings, loader.warnings))
+}
+
+/// Both are on unless said otherwise, as they were in the original.
+fn terminals(use_clients: Option<bool>, fall_back: Option<bool>) -> Terminals {
+    match (use_clients, fall_back) {
+        (Some(false), _) => Terminals::Own,
+        (_, Some(false)) => Terminals::ClientOnly,
+        (_, _) => Terminals::ClientFirst,
+    }
 }
 
 /// Tells a key by its variable's name: providers' keys are named so, configured here or not.
@@ -100,11 +118,15 @@ fn line_of(text: &str, error: &dotenvy::Error) -> u64 {
 struct Top<'a> {
     providers: BTreeMap<String, Provider>,
     models: Vec<&'a Field>,
+    servers: Servers,
     db_uri: Option<(u64, String)>,
     max_tokens: Option<u64>,
     retries_max: Option<u32>,
     requests_max: Option<u32>,
     mode: Option<Mode>,
+    rules: Rules,
+    use_acp_terminal: Option<bool>,
+    fallback_to_mcp_terminal: Option<bool>,
 }
 
 struct Provider {
@@ -130,6 +152,7 @@ impl Loader<'_> {
                     }
                 }
                 "models" => top.models.extend(self.map(key, &field.node, NAMED_MAPS)?),
+                "mcpServers" => top.servers = self.servers(field)?,
                 "db_uri" => top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri)),
                 "MAX_TOKENS" | "max_tokens" => top.max_tokens = self.count(key, &field.node)?,
                 "MAX_RETRIES_PER_STEP" | "max_retries_per_step" => {
@@ -138,7 +161,9 @@ impl Loader<'_> {
                 "MAX_TURN_REQUESTS" | "max_turn_requests" => {
                     top.requests_max = self.positive(key, &field.node)?;
                 }
-                "permissions" => top.mode = self.mode(field)?,
+                "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
+                "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
+                "permissions" => (top.mode, top.rules) = self.permissions(field)?,
                 _ => self.check_known("", field, known::TOP),
             }
         }
@@ -254,22 +279,6 @@ impl Loader<'_> {
         })
     }
 
-    fn mode(&mut self, field: &Field) -> Result<Option<Mode>, ConfigError> {
-        let mut mode = None;
-        for field in self.map(&field.key, &field.node, "a map with mode, allow and deny")? {
-            match field.key.as_str() {
-                "mode" => {
-                    let Some(text) = self.text("permissions.mode", &field.node)? else { continue };
-                    let expected = "permissions.mode: expected ask, accept-edits, plan or auto";
-                    mode =
-                        Some(Mode::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?);
-                }
-                _ => self.check_known("permissions", field, known::PERMISSIONS),
-            }
-        }
-        Ok(mode)
-    }
-
     fn db_path(&self, dir: &Path, top: &Top<'_>) -> Result<PathBuf, ConfigError> {
         let Some((line, uri)) = &top.db_uri else { return Ok(dir.join(DB_FILE)) };
         let scheme = uri.split(':').next().unwrap_or_default();
@@ -334,6 +343,10 @@ impl Loader<'_> {
 
     fn count<T: FromStr>(&mut self, place: &str, node: &Node) -> Result<Option<T>, ConfigError> {
         self.number(place, node, "a whole number")
+    }
+
+    fn flag(&mut self, place: &str, node: &Node) -> Result<Option<bool>, ConfigError> {
+        self.number(place, node, "true or false")
     }
 
     fn positive<T: FromStr + Default + PartialEq>(

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, fs};
 
+use crow_core::McpTransport;
 use expect_test::{Expect, expect};
 
 use super::{Environment, Settings};
@@ -14,6 +15,10 @@ fn check(yaml: &str, env: &[(&str, &str)], expect: Expect) {
 
 #[track_caller]
 fn check_folder(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) {
+    expect.assert_eq(&loaded(yaml, dotenv, env));
+}
+
+fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.yaml"), yaml).unwrap();
     fs::write(folder.path().join(".env"), dotenv).unwrap();
@@ -28,7 +33,7 @@ fn check_folder(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) 
         }
         Err(error) => writeln!(text, "error: {error}").unwrap(),
     }
-    expect.assert_eq(&text.replace(&folder.path().display().to_string(), "$DIR"));
+    text.replace(&folder.path().display().to_string(), "$DIR")
 }
 
 fn show(settings: &Settings, text: &mut String) {
@@ -46,6 +51,24 @@ fn show(settings: &Settings, text: &mut String) {
         write!(text, "temperature {:?} effort {:?} ", model.temperature, model.reasoning_effort).unwrap();
         let body = serde_json::Value::Object(model.extra_body.clone());
         writeln!(text, "retries {} body {body}", model.retries_max).unwrap();
+    }
+    for server in &settings.mcp_servers {
+        match &server.transport {
+            McpTransport::Stdio { command, args, env } => {
+                writeln!(text, "server {}: stdio {command} {args:?} {env:?}", server.name).unwrap();
+            }
+            McpTransport::Http { url, headers } => {
+                writeln!(text, "server {}: http {url} {headers:?}", server.name).unwrap();
+            }
+            McpTransport::Sse { url, headers } => {
+                writeln!(text, "server {}: sse {url} {headers:?}", server.name).unwrap();
+            }
+        }
+    }
+    for (kind, rules) in [("allow", &settings.rules.allow), ("deny", &settings.rules.deny)] {
+        for rule in rules {
+            writeln!(text, "{kind} {}", rule.as_str()).unwrap();
+        }
     }
     let Settings { db_path, requests_max, mode, secret_variables, .. } = settings;
     writeln!(
@@ -247,6 +270,50 @@ fn wrong_shapes_are_errors_that_show_no_value() {
 }
 
 #[test]
+fn rules_are_read_and_a_broken_one_is_an_error() {
+    check(
+        "permissions:\n  allow: [git status, 'tool(read)', \"path(docs/**)\"]\n  deny:\n  - rm -rf\n  - mcp(web)\n",
+        &[],
+        expect![[r#"
+            allow git status
+            allow tool(read)
+            allow path(docs/**)
+            deny rm -rf
+            deny mcp(web)
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+    check(
+        "permissions: { allow: git status }\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: permissions.allow: expected a list of rules, found text
+    "#]],
+    );
+    check(
+        "permissions:\n  deny:\n  - rm\n  - git push; ls\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: permissions.deny: the rule `git push; ls` must be the words that a command begins with; it is not one command
+    "#]],
+    );
+    check(
+        "permissions:\n  allow: ['git log *']\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: permissions.allow: the rule `git log *` covers whatever follows its words as it is; leave out the *
+    "#]],
+    );
+    check(
+        "permissions:\n  deny: ['${UNSET}']\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: permissions.deny: the rule `` names nothing
+    "#]],
+    );
+}
+
+#[test]
 fn broken_yaml_names_the_line() {
     check(
         "providers: {}\nmodels: {a: [\n",
@@ -390,4 +457,75 @@ fn keys_are_kept_from_commands_by_their_name() {
         db $DIR/crow.db requests 200 mode ask secrets ["ANTHROPIC_API_KEY", "my_api_key"]
     "#]],
     );
+}
+
+#[test]
+fn mcp_servers_are_read() {
+    let yaml = "
+mcpServers:
+  git: { command: uvx, args: [mcp-server-git, --depth, 3], env: {TOKEN: ${GIT_TOKEN}, PATH: \"${PATH}:/opt\", EMPTY: } }
+  web: { url: 'https://example.org/mcp?key=${WEB_KEY}', headers: {Authorization: Bearer ${WEB_TOKEN}} }
+  named: { type: streamable-http, url: 'http://localhost:1/mcp' }
+  old: { transport: sse, url: 'http://localhost:1/sse' }
+  crow-mcp: { transport: builtin }
+  older: { command: /usr/bin/uvx, args: [\"--from\", crow-mcp, crow-mcp] }
+  oldest: { command: uv, args: [--project, /home/me/src/crow-mcp, run, main.py] }
+  off: { command: nothing, disabled: true }
+";
+    let env = [("GIT_TOKEN", "t1"), ("PATH", "/bin"), ("WEB_KEY", "t2"), ("WEB_TOKEN", "t3")];
+    check(
+        yaml,
+        &env,
+        expect![[r#"
+        server git: stdio uvx ["mcp-server-git", "--depth", "3"] [("TOKEN", "t1"), ("PATH", "/bin:/opt"), ("EMPTY", "")]
+        server web: http https://example.org/mcp?key=t2 [("Authorization", "Bearer t3")]
+        server named: http http://localhost:1/mcp []
+        server old: sse http://localhost:1/sse []
+        db $DIR/crow.db requests 200 mode ask secrets ["GIT_TOKEN", "WEB_KEY", "WEB_TOKEN"]
+    "#]],
+    );
+}
+
+#[test]
+fn mcp_servers_that_cannot_be_meant() {
+    let cases = [
+        "mcpServers: [a]",
+        "mcpServers: { a: text }",
+        "mcpServers: { a: }",
+        "mcpServers: { a: { command: x, url: 'http://y' } }",
+        "mcpServers: { a: { command: [x] } }",
+        "mcpServers: { a: { command: x, args: x } }",
+        "mcpServers: { a: { command: x, args: [{}] } }",
+        "mcpServers: { a: { command: x, env: [A=b] } }",
+        "mcpServers: { a: { command: x, disabled: 3 } }",
+        "mcpServers: { a: { transport: carrier-pigeon, url: 'http://y' } }",
+        "mcpServers: { a: { transport: http, command: x } }",
+        "mcpServers: { a: { transport: stdio, url: 'http://y' } }",
+        "mcpServers: { a: { url: example.org } }",
+        "mcpServers: { a: { command: x, arg: [y], env: {A: ${UNSET}} } }",
+    ];
+    let mut all = String::new();
+    for yaml in cases {
+        all += &loaded(yaml, "", &[]);
+    }
+    expect![[r#"
+        error: $DIR/config.yaml:1: mcpServers: expected a map from names to settings, found a list
+        error: $DIR/config.yaml:1: mcpServers.a: expected a map with command or url, found text
+        error: $DIR/config.yaml:1: mcpServers.a needs a command or a url
+        error: $DIR/config.yaml:1: mcpServers.a has both a command and a url; keep one of them
+        error: $DIR/config.yaml:1: mcpServers.a.command: expected text, found a list
+        error: $DIR/config.yaml:1: mcpServers.a.args: expected a list of texts, found text
+        error: $DIR/config.yaml:1: mcpServers.a.args: expected text, found a map
+        error: $DIR/config.yaml:1: mcpServers.a.env: expected a map from names to texts, found a list
+        error: $DIR/config.yaml:1: mcpServers.a.disabled: expected true or false, found a number
+        error: $DIR/config.yaml:1: mcpServers.a.transport: expected stdio, http, sse or builtin
+        error: $DIR/config.yaml:1: mcpServers.a needs a url that starts with https:// or http://
+        error: $DIR/config.yaml:1: mcpServers.a needs a command
+        error: $DIR/config.yaml:1: mcpServers.a needs a url that starts with https:// or http://
+        warning: $DIR/config.yaml:1: unknown key mcpServers.a.arg; did you mean args?
+        warning: $DIR/config.yaml:1: mcpServers.a.env.A: the variable UNSET is not set
+        server a: stdio x [] [("A", "")]
+        db $DIR/crow.db requests 200 mode ask secrets ["UNSET"]
+    "#]]
+    .assert_eq(&all);
 }

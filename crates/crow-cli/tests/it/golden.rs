@@ -1,6 +1,8 @@
 //! The whole agent, from a client's line to the model's request, as transcripts.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod clients;
+
 use std::path::Path;
 
 use crow_testkit::golden::play;

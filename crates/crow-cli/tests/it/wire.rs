@@ -66,6 +66,7 @@ async fn play(script: &str) -> String {
         wire.client.say(format!("model saw {text:?}"));
     }
     let log = wire.before + &wire.client.log();
+    wire.client.settle().await;
     let status = wire.client.hang_up().await;
     assert!(status.success(), "the agent ended with {status}");
     log
@@ -214,11 +215,11 @@ fn garbage_is_answered_and_forgotten() {
         got hello
         "#,
         &expect![[r#"
-            null ! -32700 Parse error: {"line":"not json at all"}
-            null ! -32700 Parse error: {"line":"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":"}
-            null ! -32600 Invalid request: JSON-RPC batches are not supported; send each message individually
-            null ! -32600 Invalid request: null
-            null ! -32600 Invalid request: null
+            null ! -32700 invalid_value: The line is no JSON. Send one JSON-RPC message a line.
+            null ! -32700 invalid_value: The line is no JSON. Send one JSON-RPC message a line.
+            null ! -32600 invalid_value: It is no request that can be answered here: JSON-RPC batches are not supported; send each message individually.
+            null ! -32600 invalid_value: It is no request that can be answered here: send JSON-RPC 2.0 messages.
+            null ! -32600 invalid_value: It is no request that can be answered here: send JSON-RPC 2.0 messages.
             hello = version 1
         "#]],
     );
@@ -243,12 +244,12 @@ fn hello_in_any_order_and_with_any_version() {
         new A
         "#,
         &expect![[r#"
-            early ! -32600 Invalid request: ACP initialization must complete before `session/list` can be used
+            early ! -32600 invalid_value: It is no request that can be answered here: ACP initialization must complete before `session/list` can be used.
             one = version 1
             two = version 1
             three = version 1
-            four ! -32602 Invalid params: initialize.protocolVersion must be a valid ACP protocol version
-            five ! -32602 Invalid params: initialize.protocolVersion must be a valid ACP protocol version
+            four ! -32602 invalid_value: The parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version.
+            five ! -32602 invalid_value: The parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version.
         "#]],
     );
 }
@@ -272,10 +273,10 @@ fn unknown_names_and_wrong_types() {
         got still
         "#,
         &expect![[r#"
-            method ! -32601 Method not found: session/fly
-            types ! -32602 Invalid params: {"error":"invalid type: integer `7`, expected path string","json":{"cwd":7,"mcpServers":[]},"phase":"deserialization"}
-            nothing ! -32602 Invalid params: {"error":"missing field `cwd`","json":{},"phase":"deserialization"}
-            list ! -32602 Invalid params: {"error":"invalid type: integer `1`, expected a string","json":[1,2],"phase":"deserialization"}
+            method ! -32601 invalid_value: There is no method session/fly. `initialize` tells what there is.
+            types ! -32602 invalid_value: The parameters do not fit the method: invalid type: integer `7`, expected path string.
+            nothing ! -32602 invalid_value: The parameters do not fit the method: missing field `cwd`.
+            list ! -32602 invalid_value: The parameters do not fit the method: invalid type: integer `1`, expected a string.
             still = 
         "#]],
     );
@@ -357,7 +358,7 @@ fn prompts_that_say_nothing_readable() {
             none ! -32602 invalid_value: The prompt is empty. Say what should be done.
             blank ! -32602 invalid_value: The prompt is empty. Say what should be done.
             audio ! -32602 invalid_value: The prompt holds audio, which Crow cannot read. Send it as text or as a link.
-            smell ! -32602 Invalid params: {"error":"unknown variant `smell`, expected one of `text`, `image`, `audio`, `resource_link`, `resource`","json":{"sessionId":"$A","prompt":[{"type":"smell","text":"rose"}]},"phase":"deserialization"}
+            smell ! -32602 invalid_value: The parameters do not fit the method: unknown variant `smell`, expected one of `text`, `image`, `audio`, `resource_link`, `resource`.
             < text[msg-1] I hear you.
             < title hello
             hi = end_turn
@@ -388,12 +389,12 @@ fn options_that_are_not_offered() {
         got old
         "#,
         &expect![[r#"
-            option ! -32602 invalid_value: There is no option colour. Options: mode, model.
+            option ! -32602 invalid_value: There is no option colour. Options: mode, model, thought_level.
             value ! -32602 invalid_value: There is no mode yolo. Modes: ask | accept-edits | plan | auto.
             model ! -32602 invalid_value: The model gpt-99 is not configured. Configured: scripted.
             flag ! -32602 invalid_value: The option mode takes one of its listed values.
             mode ! -32602 invalid_value: There is no mode yolo. Modes: ask | accept-edits | plan | auto.
-            good = ok "mode" "plan" "model" "scripted"
+            good = ok "mode" "plan" "model" "scripted" "thought_level" "default"
             < mode plan
             < config_option_update
             old = ok
@@ -447,7 +448,7 @@ fn another_process_lists_sessions_that_say_something() {
             < prompt[msg-2] again
             < text[msg-3] Three.
             < title first
-            load = ok "mode" "ask" "model" "scripted"
+            load = ok "mode" "ask" "model" "scripted" "thought_level" "default"
             model saw "first"
             model saw "again"
         "#]],

@@ -1,3 +1,7 @@
+mod commands;
+mod properties;
+mod rules;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -6,24 +10,79 @@ use crate::ToolKind;
 /// Judges a touch in every mode, one line each.
 #[track_caller]
 fn check(touch: &Touch, grants: &Grants, expected: &Expect) {
-    let roots = Roots {
-        work: vec!["/w/a".into(), "/w/b".into()],
-        readable: vec!["/w/a/.crow/spill".into()],
-        protected: vec!["/w/a/.crow".into()],
-    };
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
+    check_ruled("", touch, grants, expected);
+}
+
+/// The same under rules, written as `allow: A, B; deny: C`.
+#[track_caller]
+fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
+    let rules = read_rules(rules);
     let lines = Mode::ALL.map(|mode| {
-        let verdict = match judge(mode, grants, &roots, &facets) {
+        let verdict = match judged(mode, &rules, touch, grants) {
             Verdict::Allow => "allow".to_owned(),
-            Verdict::Ask { always: None } => "ask each time".to_owned(),
-            Verdict::Ask { always: Some(Grant::Edits) } => "ask, always edits".to_owned(),
-            Verdict::Ask { always: Some(Grant::Command(command)) } => format!("ask, always `{command}`"),
+            Verdict::Ask { always, why } => {
+                let always = match always {
+                    None => "each time".to_owned(),
+                    Some(Grant::Edits) => "always edits".to_owned(),
+                    Some(Grant::Tool { server, tool }) => format!("always {tool} of {server}"),
+                    Some(Grant::Commands(commands)) => {
+                        let commands = commands.into_iter().collect::<Vec<_>>().join("` `");
+                        format!("always `{commands}`")
+                    }
+                };
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                format!("ask, {always}{why}")
+            }
             Verdict::Deny(why) => format!("deny: {why}"),
         };
         format!("{}: {verdict}\n", mode.as_str())
     });
     expected.assert_eq(&lines.concat());
+}
+
+/// Judges as in a session in `/w/a` and `/w/b`, where `/w/a/link` leads out.
+fn judged(mode: Mode, rules: &Rules, touch: &Touch, grants: &Grants) -> Verdict {
+    let roots = Roots {
+        work: vec!["/w/a".into(), "/w/b".into()],
+        readable: vec!["/w/a/.crow/spill".into()],
+        protected: vec!["/w/a/.crow".into(), "/home/me/.crow".into()],
+    };
+    let tool = match touch {
+        Touch::Nothing => "todo",
+        Touch::Reads(_) => "read",
+        Touch::Writes(_) => "write",
+        Touch::Runs(_) => "terminal",
+        Touch::Calls { .. } => "docs_search",
+    };
+    let facets =
+        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
+    judge(&Law { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &facets)
+}
+
+fn resolve(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part.as_os_str().to_str().unwrap() {
+            ".." => drop(resolved.pop()),
+            "link" => resolved = PathBuf::from("/elsewhere"),
+            part => resolved.push(part),
+        }
+    }
+    resolved
+}
+
+fn read_rules(text: &str) -> Rules {
+    let mut rules = Rules::default();
+    for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        let (kind, list) = part.split_once(':').unwrap();
+        let list = list.split(',').map(|rule| Rule::parse(rule).unwrap());
+        match kind {
+            "allow" => rules.allow.extend(list),
+            "deny" => rules.deny.extend(list),
+            other => unreachable!("{other}"),
+        }
+    }
+    rules
 }
 
 fn paths(paths: &[&str]) -> Vec<String> {
@@ -61,11 +120,11 @@ fn nothing_and_reads() {
         &Touch::Reads(paths(&["/w/a/x", "/w/ab/x"])),
         &none,
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: ask each time
-        auto: allow
-    "#]],
+            ask: ask, each time
+            accept-edits: ask, each time
+            plan: ask, each time
+            auto: allow
+        "#]],
     );
 }
 
@@ -100,11 +159,11 @@ fn writes() {
         &outside,
         &granted,
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, each time
+            accept-edits: ask, each time
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
 }
 
@@ -116,21 +175,21 @@ fn what_is_protected_always_asks() {
         &Touch::Writes(paths(&["/w/a/.git/hooks/pre-commit"])),
         &granted,
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: ask each time
-    "#]],
+            ask: ask, each time: /w/a/.git/hooks/pre-commit is protected
+            accept-edits: ask, each time: /w/a/.git/hooks/pre-commit is protected
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: ask, each time: /w/a/.git/hooks/pre-commit is protected
+        "#]],
     );
     check(
         &Touch::Writes(paths(&["/w/a/.GIT/config"])),
         &granted,
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: ask each time
-    "#]],
+            ask: ask, each time: /w/a/.GIT/config is protected
+            accept-edits: ask, each time: /w/a/.GIT/config is protected
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: ask, each time: /w/a/.GIT/config is protected
+        "#]],
     );
     check(
         &Touch::Writes(paths(&["/w/a/.gitignore"])),
@@ -157,7 +216,7 @@ fn commands() {
         auto: allow
     "#]],
     );
-    grants.allow(Grant::Command("ls".to_owned()));
+    grants.allow(Grant::Commands(["ls".to_owned()].into()));
     check(
         &runs("ls"),
         &grants,
@@ -172,13 +231,13 @@ fn commands() {
         &runs("ls; rm x"),
         &grants,
         &expect![[r#"
-        ask: ask, always `ls; rm x`
-        accept-edits: ask, always `ls; rm x`
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, always `ls` `rm x`
+            accept-edits: ask, always `ls` `rm x`
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
-    grants.refuse(Grant::Command("ls".to_owned()));
+    grants.refuse(Grant::Commands(["ls".to_owned()].into()));
     check(
         &runs("ls"),
         &grants,
@@ -215,31 +274,31 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         &Touch::Writes(vec!["/w/a/.crow/spill/1".into()]),
         &Grants::default(),
         &expect![[r#"
-            ask: ask each time
-            accept-edits: ask each time
+            ask: ask, each time: /w/a/.crow/spill/1 is protected
+            accept-edits: ask, each time: /w/a/.crow/spill/1 is protected
             plan: deny: plan mode only reads; switch the mode to change or run something
-            auto: ask each time
+            auto: ask, each time: /w/a/.crow/spill/1 is protected
         "#]],
     );
     check(
         &Touch::Reads(vec!["/w/a/.crow/.env".into()]),
         &Grants::default(),
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: ask each time
-        auto: allow
-    "#]],
+            ask: ask, each time: /w/a/.crow/.env is protected
+            accept-edits: ask, each time: /w/a/.crow/.env is protected
+            plan: ask, each time: /w/a/.crow/.env is protected
+            auto: allow
+        "#]],
     );
     check(
         &Touch::Reads(vec!["/w/a".into()]),
         &Grants::default(),
         &expect![[r#"
-        ask: ask each time
-        accept-edits: ask each time
-        plan: ask each time
-        auto: allow
-    "#]],
+            ask: ask, each time
+            accept-edits: ask, each time
+            plan: ask, each time
+            auto: allow
+        "#]],
     );
     check(
         &Touch::Reads(vec!["/w/a/src".into()]),

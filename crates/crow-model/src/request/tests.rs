@@ -109,8 +109,8 @@ fn ids_that_a_reply_uses_twice_are_told_apart() {
 
 #[test]
 fn links_resources_and_images() {
-    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned() };
-    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned() };
+    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
+    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
     check(
         vec![
             prompt(vec![Part::Text("see".to_owned()), link, resource]),
@@ -122,7 +122,7 @@ fn links_resources_and_images() {
         ],
         &expect![[r#"
             {"role":"system","content":"be good"}
-            {"role":"user","content":"see\n[a.rs](file:///a.rs#L1:2)\n<resource uri=\"file:///b\">\nbee\n</resource>"}
+            {"role":"user","content":"see\n[a.rs](/a.rs) (lines 1 to 2)\n<resource uri=\"file:///b\">\nbee\n</resource>"}
             {"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"y","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}}]}
             {"role":"tool","tool_call_id":"x","content":"(the images follow)"}
             {"role":"tool","tool_call_id":"y","content":"ok"}

@@ -10,10 +10,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum PartRow<'a> {
-    Text { text: Cow<'a, str> },
-    Image { mime: Cow<'a, str>, data: Cow<'a, str> },
-    Link { uri: Cow<'a, str>, name: Cow<'a, str> },
-    Resource { uri: Cow<'a, str>, text: Cow<'a, str> },
+    Text {
+        text: Cow<'a, str>,
+    },
+    Image {
+        mime: Cow<'a, str>,
+        data: Cow<'a, str>,
+    },
+    Link {
+        uri: Cow<'a, str>,
+        name: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mime: Option<Cow<'a, str>>,
+    },
+    Resource {
+        uri: Cow<'a, str>,
+        text: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mime: Option<Cow<'a, str>>,
+    },
 }
 
 /// What the client saw of a call.
@@ -126,8 +141,12 @@ impl<'a> PartRow<'a> {
         match part {
             Part::Text(text) => Self::Text { text: text.into() },
             Part::Image { mime, data } => Self::Image { mime: mime.into(), data: data.into() },
-            Part::Link { uri, name } => Self::Link { uri: uri.into(), name: name.into() },
-            Part::Resource { uri, text } => Self::Resource { uri: uri.into(), text: text.into() },
+            Part::Link { uri, name, mime } => {
+                Self::Link { uri: uri.into(), name: name.into(), mime: mime.as_deref().map(Into::into) }
+            }
+            Part::Resource { uri, text, mime } => {
+                Self::Resource { uri: uri.into(), text: text.into(), mime: mime.as_deref().map(Into::into) }
+            }
         }
     }
 
@@ -135,8 +154,14 @@ impl<'a> PartRow<'a> {
         match self {
             Self::Text { text } => Part::Text(text.into_owned()),
             Self::Image { mime, data } => Part::Image { mime: mime.into_owned(), data: data.into_owned() },
-            Self::Link { uri, name } => Part::Link { uri: uri.into_owned(), name: name.into_owned() },
-            Self::Resource { uri, text } => Part::Resource { uri: uri.into_owned(), text: text.into_owned() },
+            Self::Link { uri, name, mime } => {
+                Part::Link { uri: uri.into_owned(), name: name.into_owned(), mime: mime.map(Cow::into_owned) }
+            }
+            Self::Resource { uri, text, mime } => Part::Resource {
+                uri: uri.into_owned(),
+                text: text.into_owned(),
+                mime: mime.map(Cow::into_owned),
+            },
         }
     }
 }

@@ -35,8 +35,8 @@ fn part() -> impl Strategy<Value = Part> {
     prop_oneof![
         text().prop_map(Part::Text),
         (text(), text()).prop_map(|(mime, data)| Part::Image { mime, data }),
-        (text(), text()).prop_map(|(uri, name)| Part::Link { uri, name }),
-        (text(), text()).prop_map(|(uri, text)| Part::Resource { uri, text }),
+        (text(), text(), option::of(text())).prop_map(|(uri, name, mime)| Part::Link { uri, name, mime }),
+        (text(), text(), option::of(text())).prop_map(|(uri, text, mime)| Part::Resource { uri, text, mime }),
     ]
 }
 

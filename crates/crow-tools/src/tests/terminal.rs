@@ -5,6 +5,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::{Machine, check, show};
+use crate::Progress;
 
 fn terminal(command: &str) -> (&'static str, Value) {
     ("terminal", json!({"command": command}))
@@ -79,7 +80,8 @@ async fn long_output_goes_to_a_file() {
 async fn cancelled_with_what_it_said() {
     let machine = Machine::new(|_| ());
     let shown = Mutex::new(Vec::new());
-    let progress = |contents: Vec<Content>| {
+    let progress = |progress: Progress| {
+        let Progress::Shows(contents) = progress else { panic!("{progress:?}") };
         shown.lock().unwrap().extend(contents);
         machine.cut.cancel();
     };

@@ -289,7 +289,7 @@ fn an_option_acts_in_the_turn_that_runs() {
             < call call-1-0 in_progress
             < call call-1-0 completed "one\n"
             < text[msg-3] Next
-            mode = ok "mode" "auto" "model" "scripted"
+            mode = ok "mode" "auto" "model" "scripted" "thought_level" "default"
             < mode auto
             < config_option_update
             < call call-3-0 terminal "`echo two`" pending {"command":"echo two"}

@@ -1,0 +1,39 @@
+//! What the client of a connection can do, as it said in its first request. Nothing it did not say is used.
+
+use std::sync::{Arc, OnceLock};
+
+/// What a client can do beyond the baseline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// It reads files, unsaved buffers included.
+    pub reads_files: bool,
+    /// It writes files through its buffers.
+    pub writes_files: bool,
+    /// It runs commands in terminals of its own.
+    pub terminals: bool,
+    /// It draws the output of commands that run here as it comes.
+    pub shows_output: bool,
+    /// It shows notices as such.
+    pub notices: bool,
+    /// It can start this program in a terminal to sign in.
+    pub terminal_auth: bool,
+    /// It can do so the older way, by a whole command line.
+    pub terminal_auth_by_command: bool,
+}
+
+/// The abilities of a connection's client: none until it said hello, and then for good.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said(Arc<OnceLock<Abilities>>);
+
+impl Said {
+    /// Remembers what the client says first; a second hello changes nothing.
+    pub(crate) fn remember(&self, abilities: Abilities) {
+        if self.0.set(abilities).is_err() {
+            tracing::debug!("the client said hello again; what it can do stays as it was");
+        }
+    }
+
+    pub(crate) fn get(&self) -> Abilities {
+        self.0.get().copied().unwrap_or_default()
+    }
+}

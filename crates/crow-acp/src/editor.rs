@@ -1,0 +1,224 @@
+//! What a client does for tools: its files, unsaved buffers included, and its terminals. Asked only for what it
+//! said it can do, never waited for without end, and every terminal is given back.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol as sdk;
+use crow_core::SessionId;
+use tokio_util::sync::CancellationToken;
+
+use crate::abilities::Abilities;
+use crate::outbox::Client;
+use crate::v1;
+
+/// A client answers such a request from memory or disk; one that takes longer has stopped answering.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long a turn that was cut waits for the client to open a terminal that is on its way, to kill, to show.
+const LAST_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Why a client did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// It said no.
+    #[error("the client refused: {0}")]
+    Refused(String),
+    /// It says nothing.
+    #[error("the client did not answer within {} s", .0.as_secs())]
+    Silent(Duration),
+    /// Nobody waits for it any longer.
+    #[error("stopped: the turn was cancelled")]
+    Cut,
+}
+
+/// A client's files and terminals, for one session.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    client: Client,
+    session: SessionId,
+}
+
+/// A command for a client's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it gets beside the client's own.
+    pub env: Vec<(String, String)>,
+    /// Where it runs; absolute.
+    pub cwd: PathBuf,
+    /// How much of the end of its output the client keeps.
+    pub output_bytes_max: u64,
+}
+
+/// How a command in a client's terminal ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code; `None` when a signal ended it.
+    pub code: Option<u32>,
+    /// The signal's name.
+    pub signal: Option<String>,
+}
+
+/// What a command printed in a client's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientOutput {
+    /// The text, or its end.
+    pub text: String,
+    /// The beginning is missing.
+    pub is_cut: bool,
+    /// How it ended, when it has.
+    pub exit: Option<Exit>,
+}
+
+impl Editor {
+    pub(crate) fn new(client: Client, session: SessionId) -> Self {
+        Self { client, session }
+    }
+
+    /// What the client can do.
+    pub fn abilities(&self) -> Abilities {
+        self.client.abilities()
+    }
+
+    /// Reads a text file as the client sees it.
+    pub async fn read_file(&self, path: &Path, cut: &CancellationToken) -> Result<String, ClientError> {
+        let request = v1::read_file(&self.session, path);
+        Ok(self.ask(request, ANSWER_WAIT_MAX, cut).await?.content)
+    }
+
+    /// Writes a text file through the client.
+    pub async fn write_file(
+        &self,
+        path: &Path,
+        text: &str,
+        cut: &CancellationToken,
+    ) -> Result<(), ClientError> {
+        self.ask(v1::write_file(&self.session, path, text), ANSWER_WAIT_MAX, cut).await.map(drop)
+    }
+
+    /// Runs a command in a terminal of the client.
+    pub async fn open_terminal(
+        &self,
+        launch: Launch,
+        cut: &CancellationToken,
+    ) -> Result<Arc<ClientTerminal>, ClientError> {
+        if cut.is_cancelled() {
+            return Err(ClientError::Cut);
+        }
+        // Whoever stops waiting must still give back what the client opens a moment later.
+        let editor = self.clone();
+        let mut opening = tokio::spawn(async move {
+            let request = v1::create_terminal(&editor.session, launch);
+            let created = editor.ask(request, ANSWER_WAIT_MAX, &CancellationToken::new()).await?;
+            Ok(Arc::new(ClientTerminal { editor, id: v1::terminal_id(&created) }))
+        });
+        match cut.run_until_cancelled(&mut opening).await {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => Err(ClientError::Refused(error.to_string())),
+            None => {
+                // Given back before the turn ends, if the client is not very slow.
+                drop(tokio::time::timeout(LAST_WAIT_MAX, opening).await);
+                Err(ClientError::Cut)
+            }
+        }
+    }
+
+    /// Asks the client; a request that nobody waits for any longer is taken back by itself.
+    async fn ask<R: sdk::JsonRpcRequest>(
+        &self,
+        request: R,
+        within: Duration,
+        cut: &CancellationToken,
+    ) -> Result<R::Response, ClientError>
+    where
+        R::Response: Send,
+    {
+        let answer = tokio::time::timeout(within, self.request(request));
+        match cut.run_until_cancelled(answer).await {
+            Some(answered) => read(answered, within),
+            None => Err(ClientError::Cut),
+        }
+    }
+
+    /// Asks for what a turn still has to do when it is cut, though not for long.
+    async fn ask_to_the_last<R: sdk::JsonRpcRequest>(
+        &self,
+        request: R,
+        cut: &CancellationToken,
+    ) -> Result<R::Response, ClientError>
+    where
+        R::Response: Send,
+    {
+        let answer = tokio::time::timeout(ANSWER_WAIT_MAX, self.request(request));
+        tokio::pin!(answer);
+        match cut.run_until_cancelled(&mut answer).await {
+            Some(answered) => read(answered, ANSWER_WAIT_MAX),
+            None => match tokio::time::timeout(LAST_WAIT_MAX, answer).await {
+                Ok(answered) => read(answered, LAST_WAIT_MAX),
+                Err(_) => Err(ClientError::Silent(LAST_WAIT_MAX)),
+            },
+        }
+    }
+
+    async fn request<R: sdk::JsonRpcRequest>(&self, request: R) -> Result<R::Response, sdk::Error>
+    where
+        R::Response: Send,
+    {
+        // What was told of a call comes before what is asked for it.
+        self.client.flushed(&self.session).await;
+        self.client.request(request).await
+    }
+}
+
+type Answer<T> = Result<Result<T, sdk::Error>, tokio::time::error::Elapsed>;
+
+fn read<T>(answered: Answer<T>, within: Duration) -> Result<T, ClientError> {
+    match answered {
+        Ok(answer) => answer.map_err(|error| v1::client_error(&error)),
+        Err(_) => Err(ClientError::Silent(within)),
+    }
+}
+
+/// A terminal of the client. Whoever drops the last of it has given it back.
+#[derive(Debug)]
+pub struct ClientTerminal {
+    editor: Editor,
+    id: String,
+}
+
+impl ClientTerminal {
+    /// The client's name for it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Waits for its command to end.
+    pub async fn wait(&self, within: Duration, cut: &CancellationToken) -> Result<Exit, ClientError> {
+        let request = v1::wait_for_exit(&self.editor.session, &self.id);
+        let ended = self.editor.ask(request, within, cut).await?;
+        Ok(v1::exit(&ended.exit_status))
+    }
+
+    /// Ends its command; the terminal stays.
+    pub async fn kill(&self, cut: &CancellationToken) -> Result<(), ClientError> {
+        let request = v1::kill_terminal(&self.editor.session, &self.id);
+        self.editor.ask_to_the_last(request, cut).await.map(drop)
+    }
+
+    /// Reads what its command printed so far.
+    pub async fn output(&self, cut: &CancellationToken) -> Result<ClientOutput, ClientError> {
+        let request = v1::read_terminal(&self.editor.session, &self.id);
+        self.editor.ask_to_the_last(request, cut).await.map(v1::terminal_output)
+    }
+}
+
+impl Drop for ClientTerminal {
+    fn drop(&mut self) {
+        self.editor.client.request_unheard(v1::release_terminal(&self.editor.session, &self.id));
+    }
+}

@@ -1,0 +1,41 @@
+//! Methods beyond the stable protocol that clients call all the same.
+
+use agent_client_protocol as sdk;
+use sdk::v1::schema as wire;
+use serde::{Deserialize, Serialize};
+
+use crate::incoming::Steered;
+
+/// Words for the turn that runs; advertised as `_meta.steering`.
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
+#[request(method = "_session/steering", response = SteerResponse)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SteerRequest {
+    pub(crate) session_id: wire::SessionId,
+    pub(crate) prompt: Vec<wire::ContentBlock>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcResponse)]
+pub(crate) struct SteerResponse {
+    outcome: String,
+}
+
+pub(crate) fn steered(steered: Steered) -> SteerResponse {
+    let outcome = match steered {
+        Steered::Injected => "injected",
+        Steered::StartedNewTurn => "startedNewTurn",
+    };
+    SteerResponse { outcome: outcome.to_owned() }
+}
+
+/// Never part of the stable protocol; some clients still choose a model so.
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
+#[request(method = "session/set_model", response = SetModelResponse)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SetModelRequest {
+    pub(crate) session_id: wire::SessionId,
+    pub(crate) model_id: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, sdk::JsonRpcResponse)]
+pub(crate) struct SetModelResponse {}

@@ -1,0 +1,82 @@
+//! Spells questions that need a person's word, and reads the answers.
+
+use agent_client_protocol as sdk;
+use crow_core::{Content, SessionId};
+use sdk::v1::schema as wire;
+use serde_json::Value;
+
+use crate::outbox::{Answered, OfferAlways, Question};
+use crate::v1::calls::{locations, tool_content, tool_kind};
+use crate::v1::session_id;
+
+const ALLOW_ONCE: &str = "allow_once";
+const ALLOW_ALWAYS: &str = "allow_always";
+const REJECT_ONCE: &str = "reject_once";
+const REJECT_ALWAYS: &str = "reject_always";
+
+pub(crate) fn permission_request(
+    session: &SessionId,
+    question: Question<'_>,
+) -> wire::RequestPermissionRequest {
+    let why = question.why.map(|why| Content::Text(format!("Why this is asked: {why}.")));
+    let shown = why.into_iter().chain(question.preview.iter().cloned());
+    let fields = wire::ToolCallUpdateFields::new()
+        .title(question.facets.title.clone())
+        .kind(tool_kind(question.facets.kind))
+        .status(wire::ToolCallStatus::Pending)
+        .locations(locations(question.facets))
+        .content(shown.map(tool_content).collect::<Vec<_>>())
+        .raw_input(Value::Object(question.arguments.clone()));
+    let option = |id: &'static str, name: &str, kind| wire::PermissionOption::new(id, name, kind);
+    let once = [
+        option(ALLOW_ONCE, "Allow", wire::PermissionOptionKind::AllowOnce),
+        option(REJECT_ONCE, "Reject", wire::PermissionOptionKind::RejectOnce),
+    ];
+    let always = [
+        option(ALLOW_ALWAYS, "Allow for this session", wire::PermissionOptionKind::AllowAlways),
+        option(REJECT_ALWAYS, "Reject for this session", wire::PermissionOptionKind::RejectAlways),
+    ];
+    let options = match question.offer_always {
+        OfferAlways::Yes => once.into_iter().chain(always).collect(),
+        OfferAlways::No => once.to_vec(),
+    };
+    let call = wire::ToolCallUpdate::new(question.call.to_string(), fields);
+    wire::RequestPermissionRequest::new(session_id(session), call, options)
+}
+
+pub(crate) fn answered(
+    answer: Result<wire::RequestPermissionResponse, sdk::Error>,
+    offer_always: OfferAlways,
+) -> Answered {
+    let outcome = match answer {
+        Ok(answer) => answer.outcome,
+        Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
+            return Answered::Nobody { why: "the client's answer cannot be read".into() };
+        }
+        Err(error) => return Answered::Nobody { why: error.message },
+    };
+    match outcome {
+        wire::RequestPermissionOutcome::Cancelled => Answered::Cancelled,
+        wire::RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
+            ALLOW_ONCE => Answered::AllowOnce,
+            ALLOW_ALWAYS if offer_always == OfferAlways::Yes => Answered::AllowAlways,
+            REJECT_ALWAYS => Answered::RejectAlways,
+            // An answer that was not among those offered is not a yes.
+            _ => Answered::RejectOnce,
+        },
+        _ => Answered::RejectOnce,
+    }
+}
+
+/// Spells that a client has nobody to ask, which is neither a no nor a cancelled turn.
+pub(crate) fn nobody(why: &str) -> sdk::Error {
+    sdk::Error::new(-32603, why)
+}
+
+/// Spells a client's answer; no answer is a cancelled one.
+pub(crate) fn permission_response(chosen: Option<String>) -> wire::RequestPermissionResponse {
+    wire::RequestPermissionResponse::new(match chosen {
+        Some(id) => wire::RequestPermissionOutcome::Selected(wire::SelectedPermissionOutcome::new(id)),
+        None => wire::RequestPermissionOutcome::Cancelled,
+    })
+}

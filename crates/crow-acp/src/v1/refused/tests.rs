@@ -1,0 +1,39 @@
+use expect_test::{Expect, expect};
+
+use super::with_kind;
+
+#[track_caller]
+fn check(line: &str, expected: &Expect) {
+    expected.assert_eq(&with_kind(line.to_owned()));
+}
+
+#[test]
+fn what_the_request_held_is_not_repeated() {
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params","data":{"error":"missing field `cwd`","json":{"secret":1}}}}"#,
+        &expect![[
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params","data":{"kind":"invalid_value","details":"The parameters do not fit the method: missing field `cwd`."}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn garbage_is_told_what_is_wanted() {
+    check(
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
+        &expect![[
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"invalid_value","details":"The line is no JSON. Send one JSON-RPC message a line."}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn our_own_errors_and_answers_that_quote_one_stay() {
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m","data":{"kind":"store","details":"d"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"quoted":"\"error\":{"}}"#,
+        "not json \"error\":{",
+    ] {
+        assert_eq!(with_kind(line.to_owned()), line);
+    }
+}

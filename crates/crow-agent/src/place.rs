@@ -1,0 +1,42 @@
+//! Where a session works, once it is known to be there.
+
+use std::path::{Path, PathBuf};
+
+use crow_acp::Place;
+use crow_core::{Failure, FailureKind};
+
+/// Folders beside the first that a session may work in; every path is compared with each.
+const ROOTS_MAX: usize = 64;
+
+/// Checks that every folder is there, and spells each in one way.
+pub(crate) async fn checked(place: Place) -> Result<Place, Failure> {
+    let Place { cwd, more_roots, servers } = place;
+    let more_roots = more_roots.iter().map(|root| spelled(root)).collect();
+    let place = Place { cwd: spelled(&cwd), more_roots, servers };
+    if place.more_roots.len() > ROOTS_MAX {
+        let why =
+            format!("There are {} additional directories; {ROOTS_MAX} are the most.", place.more_roots.len());
+        return Err(Failure::new(FailureKind::InvalidValue, why));
+    }
+    is_folder("cwd", &place.cwd).await?;
+    for root in &place.more_roots {
+        is_folder("An additional directory", root).await?;
+    }
+    Ok(place)
+}
+
+/// Leaves out what a path can do without: slashes at the end and in a row, dots.
+pub(crate) fn spelled(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+async fn is_folder(what: &str, path: &Path) -> Result<(), Failure> {
+    let why = if !path.is_absolute() {
+        format!("{what} is {}, which is not an absolute path.", path.display())
+    } else if !tokio::fs::metadata(path).await.is_ok_and(|found| found.is_dir()) {
+        format!("{what} is {}, which is not a folder. Create it or choose another.", path.display())
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(FailureKind::InvalidValue, why))
+}

@@ -1,0 +1,143 @@
+//! One turn on a task of its own: what is stored before it, what is remembered after it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crow_acp::{Client, Spoken};
+use crow_core::{Entry, Failure, FailureKind, Prompt, SessionId, Transcript, TurnEnd, Update};
+use crow_tools::Workspace;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::handle::MoreWords;
+use crate::kit::Kit;
+use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
+use crate::session::Standing;
+use crate::toolbox::Toolbox;
+use crate::{clock, open, prompt, spoken};
+
+/// Characters of a title; clients show it on one line.
+const TITLE_CHARS_MAX: usize = 60;
+
+/// One turn with all it needs, on a task of its own.
+pub(crate) struct TurnJob {
+    pub(crate) id: SessionId,
+    pub(crate) kit: Arc<Kit>,
+    pub(crate) client: Client,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) cut: CancellationToken,
+}
+
+impl TurnJob {
+    /// Runs the turn; whatever comes of it, the conversation comes back.
+    pub(crate) async fn run(
+        self,
+        mut talk: Conversation,
+        said: Vec<Spoken>,
+        mut more_words: mpsc::Receiver<MoreWords>,
+    ) -> (Conversation, Result<TurnEnd, Failure>, mpsc::Receiver<MoreWords>) {
+        tracing::info!(session = %self.id, "a turn begins");
+        let end = self.turn(&mut talk, said, &mut more_words).await;
+        // Whoever has more to say from here on starts a turn of its own.
+        more_words.close();
+        match &end {
+            // Sentences may hold what a server said; the kind is enough here.
+            Ok(TurnEnd::Failed(failure)) | Err(failure) => {
+                tracing::warn!(session = %self.id, kind = %failure.kind, "a turn failed");
+            }
+            Ok(end) => tracing::info!(session = %self.id, ?end, "a turn ended"),
+        }
+        if let Err(error) = self.kit.store.sync().await {
+            tracing::warn!(session = %self.id, %error, "the end of the turn may not survive a power cut");
+        }
+        self.client.tell(&self.id, Update::Changed(clock::spelled(clock::now())));
+        (talk, end, more_words)
+    }
+
+    async fn turn(
+        &self,
+        talk: &mut Conversation,
+        said: Vec<Spoken>,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        let parts = spoken::parts(said).await?;
+        let cx = TurnCx {
+            session: &self.id,
+            kit: &self.kit,
+            client: &self.client,
+            editor: &self.client.editor(&self.id),
+            workspace: &self.workspace,
+            toolbox: &self.toolbox,
+            standing: &self.standing,
+            cut: &self.cut,
+        };
+        // Whatever fails from here on leaves it in doubt.
+        match std::mem::take(&mut talk.on_disk) {
+            OnDisk::Nothing(rendering) => store_new(&cx, talk, rendering).await?,
+            OnDisk::Same => {}
+            OnDisk::Unsure => read_again(&cx, talk).await?,
+        }
+        let prompt = Prompt { id: talk.transcript.next_message(), parts };
+        cx.append(talk, Entry::Prompt(prompt)).await?;
+        let end = run_turn(&cx, talk, more_words).await?;
+        if !talk.is_titled
+            && let Some(title) = talk.transcript.entries().iter().find_map(title_of)
+        {
+            self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
+            talk.is_titled = true;
+            self.client.tell(&self.id, Update::Title(title));
+        }
+        talk.on_disk = OnDisk::Same;
+        Ok(end)
+    }
+}
+
+/// Stores a session that is new, once its system prompt is rendered.
+async fn store_new(cx: &TurnCx<'_>, talk: &mut Conversation, rendering: Rendering) -> Result<(), Failure> {
+    let rendered = rendering.await.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    let system = rendered?;
+    open::store_new(cx, &system).await?;
+    talk.transcript = Transcript::new(system);
+    Ok(())
+}
+
+/// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
+async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
+    let was_spoken_in = !talk.transcript.entries().is_empty();
+    match open::recover(cx.kit, cx.session, cx.workspace).await {
+        Ok(transcript) => talk.transcript = transcript,
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && !was_spoken_in => {
+            let rendering = render_system_prompt(
+                cx.kit,
+                cx.workspace.cwd().to_owned(),
+                cx.workspace.roots()[1..].to_vec(),
+            );
+            store_new(cx, talk, rendering).await?;
+        }
+        Err(failure) => return Err(failure),
+    }
+    Ok(())
+}
+
+/// A system prompt on its way.
+pub(crate) type Rendering = JoinHandle<Result<String, Failure>>;
+
+/// Renders a session's system prompt off the loop.
+pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf, more_roots: Vec<PathBuf>) -> Rendering {
+    let prompts_dir = kit.settings().prompts_dir.clone();
+    tokio::task::spawn_blocking(move || prompt::render((&cwd, &more_roots), &prompts_dir, &clock::today()))
+}
+
+/// Makes a title of a prompt: its first line that says something.
+fn title_of(entry: &Entry) -> Option<String> {
+    let Entry::Prompt(prompt) = entry else { return None };
+    let text = prompt.text();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
+    match line.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((cut, _)) => Some(format!("{}…", line[..cut].trim_end())),
+        None => Some(line.to_owned()),
+    }
+}

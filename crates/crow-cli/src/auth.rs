@@ -1,0 +1,52 @@
+//! `crow-cli auth`: how authentication stands, and the set-up of it when there is none yet. Shows no key.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::{
+    failure::{Code, Exit},
+    settings::Settings,
+    table,
+};
+
+/// What became of the look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// There is a model to ask, as far as can be told without asking it.
+    Usable,
+    /// Nothing is configured, and there is a terminal to do it in.
+    ToSetUp,
+}
+
+/// Says for each provider in use whether its key is there.
+pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<Standing, Exit> {
+    if settings.models.is_empty() {
+        if io::stdin().is_terminal() && io::stderr().is_terminal() {
+            return Ok(Standing::ToSetUp);
+        }
+        settings.model(None)?;
+    }
+    let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
+    providers.sort_by(|a, b| a.name.cmp(&b.name));
+    providers.dedup_by(|a, b| a.name == b.name);
+    let header = ["PROVIDER", "ADDRESS", "KEY"].map(str::to_owned);
+    let rows = providers.iter().map(|provider| {
+        let key = match (&provider.api_key, &provider.key_variable) {
+            (Some(_), Some(variable)) => format!("from {variable}"),
+            (Some(_), None) => "in the configuration".to_owned(),
+            (None, Some(variable)) => format!("missing: {variable} is not set"),
+            (None, None) => "none needed".to_owned(),
+        };
+        [provider.name.clone(), provider.base_url.clone(), key]
+    });
+    table::write(out, std::iter::once(header).chain(rows))?;
+    let default = &settings.model(None)?.provider;
+    match (&default.api_key, &default.key_variable) {
+        (None, Some(variable)) => {
+            let message = format!("the default model has no key: {variable} is not set");
+            let hint =
+                format!("put {variable} into {}", settings.dir.join(crate::settings::ENV_FILE).display());
+            Err(Exit::new(Code::Config, message).with_hint(hint))
+        }
+        (Some(_), _) | (None, None) => Ok(Standing::Usable),
+    }
+}

@@ -1,0 +1,278 @@
+//! Clients that answer badly, talk nonsense or die: each turn ends, and the session goes on where a client is left.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints where it was"
+)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, Odd, World};
+use crow_testkit::leash::Leash;
+use serde_json::{Value, json};
+
+/// A tenth of a second is promised; a loaded machine may take longer, a hang takes for ever.
+const ENDED_WITHIN: Duration = Duration::from_secs(3);
+
+/// A turn that asks a client for all it can do.
+const TURN: &str = r#"
+    call read {"file_path":"a.txt"}
+    call edit {"file_path":"a.txt","old_string":"one","new_string":"two"}
+    call write {"file_path":"b.txt","content":"new\n"}
+    call terminal {"command":"touch ran; echo apples"}
+    text "Done."
+"#;
+
+const METHODS: [&str; 8] = [
+    "fs/read_text_file",
+    "fs/write_text_file",
+    "terminal/create",
+    "terminal/output",
+    "terminal/wait_for_exit",
+    "terminal/kill",
+    "terminal/release",
+    "session/request_permission",
+];
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+}
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let server = ModelServer::start("");
+        let world = World::new(server.base_url());
+        let offered = json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
+        let client = FakeClient::start_with(binary(), &world.home(), offered).await;
+        Self { server, world, client }
+    }
+
+    async fn open(&mut self) -> String {
+        self.world.file("a.txt", "one\n");
+        let project = self.world.project();
+        self.client.new_session(&project).await
+    }
+
+    /// Plays a turn whose client answers one method badly; cancels it where nothing else would end it.
+    async fn play(&mut self, method: &str, odd: Odd) {
+        let session = self.open().await;
+        let is_question = method == "session/request_permission";
+        if is_question {
+            self.client.answers.push_back(odd.name());
+        } else {
+            self.client.editor.misbehave(method, odd);
+        }
+        // A command is killed only when its turn ends before it.
+        let is_killed = method == "terminal/kill";
+        let turn =
+            if is_killed { r#"call terminal {"command":"echo begun; tail -f /dev/null"}"# } else { TURN };
+        self.server.replace(turn);
+        let id = self.client.prompt(&session, "go").await;
+        let has_to_be_cut = is_killed || matches!(odd, Odd::Late | Odd::Silence);
+        if has_to_be_cut {
+            let begun = if is_killed { "terminal term-".into() } else { format!("-> {}", odd.name()) };
+            self.client.until(&begun).await;
+            self.client.notify("session/cancel", json!({"sessionId": session})).await;
+        }
+        let started = Instant::now();
+        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        assert!(started.elapsed() < ENDED_WITHIN, "{method} {odd:?}: it took {:?}", started.elapsed());
+        let ended = ended["stopReason"].as_str().expect("it says how").to_owned();
+        // A release is asked for when all else is over.
+        let is_over = method == "terminal/release";
+        let fits = if has_to_be_cut { ended == "cancelled" || is_over } else { ended == "end_turn" };
+        assert!(fits, "{method} {odd:?}: {ended}\n{}", self.client.log());
+        // A request that was on its way when it was cancelled may still arrive and take an answer.
+        self.server.replace("text \"Again.\"\ntext \"Again.\"");
+        let id = self.client.prompt(&session, "again").await;
+        let again = self.client.answer_to(id).await.expect("the session goes on");
+        assert_eq!(again["stopReason"], "end_turn", "{method} {odd:?}");
+        assert_eq!(
+            self.server.refused(),
+            Vec::<String>::new(),
+            "{method} {odd:?}: the model refused a request"
+        );
+        let is_lost = is_over && matches!(odd, Odd::Error | Odd::Null | Odd::Silence);
+        let left = self.client.editor.unreleased();
+        assert_eq!(left.len(), usize::from(is_lost), "{method} {odd:?}: {left:?}");
+    }
+}
+
+#[track_caller]
+fn check(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test);
+}
+
+#[track_caller]
+fn check_odd(odd: Odd) {
+    check(async {
+        for method in METHODS {
+            println!("{method}");
+            // What one answer broke must not help or hurt the next.
+            let mut stage = Stage::new().await;
+            stage.play(method, odd).await;
+            assert!(stage.client.hang_up().await.success(), "{method} {odd:?}: the agent ends well");
+        }
+    });
+}
+
+#[test]
+fn errors() {
+    check_odd(Odd::Error);
+}
+
+#[test]
+fn nulls() {
+    check_odd(Odd::Null);
+}
+
+#[test]
+fn two_answers() {
+    check_odd(Odd::Twice);
+}
+
+#[test]
+fn late_answers() {
+    check_odd(Odd::Late);
+}
+
+#[test]
+fn silence() {
+    check_odd(Odd::Silence);
+}
+
+#[test]
+fn nonsense_in_a_turn() {
+    const LINES: [&str; 8] = [
+        "not json at all",
+        "[]",
+        r#"{"jsonrpc":"2.0","id":"who","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"who","error":{"code":1,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/fly","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":7}}"#,
+        r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"nobody"}}"#,
+        r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":[]}}"#,
+    ];
+    check(async {
+        let mut stage = Stage::new().await;
+        let session = stage.open().await;
+        stage.server.replace("text \"I begin\" | hold | text \" and end.\"");
+        let id = stage.client.prompt(&session, "go").await;
+        stage.client.until("I begin").await;
+        for line in LINES {
+            stage.client.send_line(line).await;
+        }
+        for (method, params) in [
+            ("session/fly", json!({})),
+            ("session/prompt", json!({"sessionId": session, "prompt": "text"})),
+            ("session/new", json!([])),
+            ("fs/read_text_file", json!({"sessionId": session, "path": "/"})),
+        ] {
+            stage.client.request(method, params).await.expect_err("it is refused");
+        }
+        stage
+            .client
+            .hello(stage.client.editor.capabilities().clone())
+            .await
+            .expect("a second hello is answered");
+        stage.server.release();
+        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        assert!(stage.client.log().contains("I begin and end."));
+        assert!(stage.client.hang_up().await.success());
+    });
+}
+
+/// Starts a turn, waits until the client heard `begun`, and hangs up.
+#[track_caller]
+fn check_death(prepare: impl FnOnce(&mut FakeClient), script: &str, begun: &str) {
+    check(async {
+        let mut stage = Stage::new().await;
+        let mut leash = Leash::new(&stage.world.project());
+        prepare(&mut stage.client);
+        let session = stage.open().await;
+        stage.server.replace(script);
+        stage.client.prompt(&session, "go").await;
+        stage.client.until(begun).await;
+        let next = FakeClient::start(binary(), &stage.world.home()).await;
+        let client = std::mem::replace(&mut stage.client, next);
+        let started = Instant::now();
+        assert!(client.hang_up().await.success(), "the agent ends well");
+        assert!(started.elapsed() < ENDED_WITHIN, "it took {:?}", started.elapsed());
+        leash.gone("the client died").await;
+        stage.client.load(&session, &stage.world.project()).await.expect("the session is stored");
+        stage.server.replace("text \"Again.\"");
+        let id = stage.client.prompt(&session, "again").await;
+        let again = stage.client.answer_to(id).await.expect("the session goes on");
+        assert_eq!(again["stopReason"], "end_turn");
+        assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+    });
+}
+
+#[test]
+fn death_with_an_open_question() {
+    check_death(
+        |client| client.answers.push_back("silence".into()),
+        r#"call terminal {"command":"touch ran"}"#,
+        "-> silence",
+    );
+}
+
+#[test]
+fn death_with_a_file_on_its_way() {
+    check_death(
+        |client| client.editor.misbehave("fs/read_text_file", Odd::Silence),
+        r#"call read {"file_path":"a.txt"}"#,
+        "-> silence",
+    );
+}
+
+#[test]
+fn death_with_a_terminal_on_its_way() {
+    check_death(
+        |client| client.editor.misbehave("terminal/create", Odd::Silence),
+        r#"call terminal {"command":"true"}"#,
+        "-> silence",
+    );
+}
+
+#[test]
+fn death_with_a_command_in_a_terminal() {
+    let command = json!({"command": Leash::COMMAND});
+    check_death(|_| {}, &format!("call terminal {command}"), "in_progress terminal term-1");
+}
+
+#[test]
+fn wrong_answers_of_every_shape() {
+    let shapes: [(&str, Value); 6] = [
+        ("fs/read_text_file", json!({"content": 7})),
+        ("fs/read_text_file", json!([])),
+        ("terminal/create", json!({"terminalId": null})),
+        ("terminal/output", json!({"output": {}, "truncated": "no"})),
+        ("terminal/wait_for_exit", json!({"exitCode": "zero", "signal": 9})),
+        ("session/request_permission", json!({"outcome": "yes"})),
+    ];
+    check(async {
+        for (method, shape) in shapes {
+            println!("{method} {shape}");
+            let mut stage = Stage::new().await;
+            let session = stage.open().await;
+            stage.client.editor.misshape(method, shape);
+            stage.server.replace(TURN);
+            let id = stage.client.prompt(&session, "go").await;
+            let ended = stage.client.answer_to(id).await.expect("the turn ends");
+            assert_eq!(ended["stopReason"], "end_turn", "{method}");
+            assert_eq!(stage.server.refused(), Vec::<String>::new(), "{method}: the model refused a request");
+            assert!(stage.client.hang_up().await.success(), "{method}: the agent ends well");
+        }
+    });
+}

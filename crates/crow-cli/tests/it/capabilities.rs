@@ -1,0 +1,375 @@
+//! What either side says it can do: the agent can do all it says, and asks a client for nothing that it cannot.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints where it was"
+)]
+
+mod clients;
+mod mcp_web;
+
+use std::path::Path;
+
+use crow_testkit::client::{Answered, FakeClient, World};
+use crow_testkit::{ModelServer, Script};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+/// The smallest PNG there is.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// An agent in a world of its own.
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+}
+
+impl Stage {
+    async fn new(capabilities: Value) -> Self {
+        Self::configured(capabilities, "").await
+    }
+
+    /// With more lines in its configuration.
+    async fn configured(capabilities: Value, yaml: &str) -> Self {
+        let server = ModelServer::start(Script::default());
+        let world = World::new(server.base_url());
+        world.configure_more(yaml);
+        let client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
+        Self { server, world, client }
+    }
+
+    /// Another process in the same world.
+    async fn again(&self) -> FakeClient {
+        FakeClient::start(binary(), &self.world.home()).await
+    }
+
+    /// Opens a session in the project; more fields come along.
+    async fn open(&mut self, more: Value) -> Answered {
+        let mut params = json!({"cwd": self.world.project(), "mcpServers": []});
+        more.as_object().into_iter().flatten().for_each(|(name, value)| params[name] = value.clone());
+        self.client.request("session/new", params).await
+    }
+
+    /// Plays a whole turn of this script.
+    async fn turn(&mut self, session: &str, blocks: Value, script: &str) {
+        self.server.replace(script);
+        let id = self.client.prompt_with(session, blocks).await;
+        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+    }
+
+    /// A session that has said something.
+    async fn used(&mut self) -> String {
+        let project = self.world.project();
+        let session = self.client.new_session(&project).await;
+        self.turn(&session, text("remember this"), "text \"I do.\"").await;
+        session
+    }
+
+    async fn sessions(client: &mut FakeClient) -> Vec<String> {
+        let list = client.request("session/list", json!({})).await.expect("the sessions are listed");
+        let sessions = list["sessions"].as_array().cloned().unwrap_or_default();
+        sessions.iter().map(|one| one["sessionId"].as_str().expect("it has an id").to_owned()).collect()
+    }
+
+    /// The last request to the model, as text.
+    fn asked(&self) -> String {
+        self.server.requests().last().cloned().unwrap_or_default()["messages"].to_string()
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!([{"type": "text", "text": text}])
+}
+
+fn named(session: &str) -> Value {
+    json!({"sessionId": session})
+}
+
+fn id_of(opened: &Value) -> String {
+    opened["sessionId"].as_str().expect("it has an id").to_owned()
+}
+
+#[track_caller]
+fn refused(answered: Answered, code: i64) {
+    let error = answered.expect_err("it is refused");
+    assert_eq!(error["code"], code, "{error}");
+}
+
+/// Everything an answer to `initialize` says the agent can do, by name.
+fn advertised(hello: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk("", &hello["agentCapabilities"], &mut found);
+    let methods = hello["authMethods"].as_array().into_iter().flatten();
+    found.extend(methods.map(|method| format!("authMethods.{}", method["id"].as_str().unwrap_or_default())));
+    let meta = hello["_meta"].as_object().into_iter().flatten();
+    found.extend(meta.map(|(name, _)| format!("_meta.{name}")));
+    found
+}
+
+fn walk(name: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (field, value) in fields {
+                let dot = if name.is_empty() { "" } else { "." };
+                walk(&format!("{name}{dot}{field}"), value, found);
+            }
+        }
+        Value::Bool(false) | Value::Null => {}
+        Value::Bool(true) | Value::Object(_) | Value::Array(_) | Value::Number(_) | Value::String(_) => {
+            found.push(name.to_owned());
+        }
+    }
+}
+
+/// Uses one thing that was advertised.
+async fn works(name: &str, stage: &mut Stage) {
+    match name {
+        "loadSession" => load(stage).await,
+        "promptCapabilities.image" => image(stage).await,
+        "promptCapabilities.embeddedContext" => embedded(stage).await,
+        "mcpCapabilities.http" => mcp_web::works("http", stage).await,
+        "mcpCapabilities.sse" => mcp_web::works("sse", stage).await,
+        "sessionCapabilities.list" => list(stage).await,
+        "sessionCapabilities.resume" => resume(stage).await,
+        "sessionCapabilities.close" => close(stage).await,
+        "sessionCapabilities.delete" => delete(stage).await,
+        "sessionCapabilities.additionalDirectories" => additional_directories(stage).await,
+        "auth.logout" => logout(stage).await,
+        "authMethods.configured" => authenticate(stage).await,
+        "authMethods.set-up" => set_up(stage).await,
+        "_meta.steering" => steering(stage).await,
+        other => panic!("{other} is advertised and nobody knows that it works"),
+    }
+}
+
+async fn load(stage: &mut Stage) {
+    let session = stage.used().await;
+    let mut other = stage.again().await;
+    other.load(&session, &stage.world.project()).await.expect("the session loads");
+    expect![[r#"
+        < prompt[msg-0] remember this
+        < text[msg-1] I do.
+        < title remember this
+    "#]]
+    .assert_eq(&other.log());
+    refused(other.load("nobody", &stage.world.project()).await, -32002);
+}
+
+async fn resume(stage: &mut Stage) {
+    let session = stage.used().await;
+    let mut other = stage.again().await;
+    let params = json!({"sessionId": session, "cwd": stage.world.project()});
+    other.request("session/resume", params).await.expect("the session is resumed");
+    assert!(!other.log().contains("I do."), "nothing is told again:\n{}", other.log());
+    stage.client = other;
+    stage.turn(&session, text("and?"), "text \"Still.\"").await;
+    assert!(stage.asked().contains("remember this"), "the model is told again");
+    let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
+    refused(stage.client.request("session/resume", params).await, -32002);
+}
+
+async fn list(stage: &mut Stage) {
+    let session = stage.used().await;
+    let list = stage.again().await.request("session/list", json!({})).await.expect("they are listed");
+    let one = &list["sessions"][0];
+    assert_eq!(one["sessionId"], *session);
+    assert_eq!(one["cwd"], *stage.world.project().display().to_string());
+    assert_eq!(one["title"], "remember this");
+    assert!(one["updatedAt"].as_str().is_some_and(|time| time.ends_with('Z')), "{one}");
+}
+
+async fn close(stage: &mut Stage) {
+    let session = stage.used().await;
+    stage.server.replace("text \"I begin\" | hold");
+    let id = stage.client.prompt(&session, "go on").await;
+    stage.client.until("I begin").await;
+    stage.client.request("session/close", named(&session)).await.expect("it closes");
+    let ended = stage.client.answer_to(id).await.expect("its turn is answered");
+    assert_eq!(ended["stopReason"], "cancelled");
+    let id = stage.client.prompt(&session, "anybody?").await;
+    refused(stage.client.answer_to(id).await, -32002);
+    stage.client.load(&session, &stage.world.project()).await.expect("it is stored");
+    stage.turn(&session, text("back"), "text \"Welcome.\"").await;
+    refused(stage.client.request("session/close", named("nobody")).await, -32002);
+}
+
+async fn delete(stage: &mut Stage) {
+    let session = stage.used().await;
+    stage.client.request("session/delete", named(&session)).await.expect("it is deleted");
+    assert_eq!(Stage::sessions(&mut stage.client).await, Vec::<String>::new());
+    refused(stage.client.load(&session, &stage.world.project()).await, -32002);
+    let id = stage.client.prompt(&session, "anybody?").await;
+    refused(stage.client.answer_to(id).await, -32002);
+    stage.client.request("session/delete", named(&session)).await.expect("it stays deleted");
+    let mut other = stage.again().await;
+    assert_eq!(Stage::sessions(&mut other).await, Vec::<String>::new());
+}
+
+async fn additional_directories(stage: &mut Stage) {
+    let other = stage.world.home().join("other");
+    std::fs::create_dir(&other).expect("a folder can be made");
+    std::fs::write(other.join("x.txt"), "far away\n").expect("a file can be written");
+    let read = json!({"file_path": other.join("x.txt")});
+    let script = format!("call read {read}\ntext \"Read.\"");
+    let outside = id_of(&stage.open(json!({})).await.expect("a session opens"));
+    stage.turn(&outside, text("read"), &script).await;
+    assert!(stage.client.log().contains("? Read"), "outside of its folders it asks");
+    let roots = json!({"additionalDirectories": [other]});
+    let inside = id_of(&stage.open(roots.clone()).await.expect("a session opens"));
+    let n_before = stage.client.log().matches("? Read").count();
+    stage.turn(&inside, text("read"), &script).await;
+    assert_eq!(stage.client.log().matches("? Read").count(), n_before, "inside of them it does not ask");
+    assert!(stage.asked().contains("far away"));
+    refused(stage.open(json!({"additionalDirectories": ["other"]})).await, -32602);
+    // They are told again with each load.
+    let mut params = json!({"sessionId": inside, "cwd": stage.world.project(), "mcpServers": []});
+    stage.client.request("session/load", params.clone()).await.expect("it loads");
+    stage.turn(&inside, text("read"), &script).await;
+    assert_eq!(stage.client.log().matches("? Read").count(), n_before + 1, "without them it asks");
+    params["additionalDirectories"] = roots["additionalDirectories"].clone();
+    stage.client.request("session/load", params).await.expect("it loads");
+    stage.turn(&inside, text("read"), &script).await;
+    assert_eq!(stage.client.log().matches("? Read").count(), n_before + 1, "with them it does not ask");
+}
+
+async fn image(stage: &mut Stage) {
+    let session = stage.used().await;
+    let blocks =
+        json!([{"type": "image", "data": PNG, "mimeType": "image/png"}, {"type": "text", "text": "what?"}]);
+    stage.turn(&session, blocks, "text \"A dot.\"").await;
+    assert!(stage.asked().contains(&format!("data:image/png;base64,{PNG}")));
+}
+
+async fn embedded(stage: &mut Stage) {
+    let session = stage.used().await;
+    let resource = json!({"uri": "file:///x/b.rs", "text": "fn beta() {}", "mimeType": "text/x-rust"});
+    let blocks = json!([{"type": "resource", "resource": resource}, {"type": "text", "text": "what?"}]);
+    stage.turn(&session, blocks, "text \"A function.\"").await;
+    assert!(stage.asked().contains("fn beta() {}") && stage.asked().contains("b.rs"), "{}", stage.asked());
+}
+
+async fn authenticate(stage: &mut Stage) {
+    let method = |id: &str| json!({"methodId": id});
+    stage.client.request("authenticate", method("configured")).await.expect("it signs in");
+    refused(stage.client.request("authenticate", method("nothing")).await, -32602);
+}
+
+async fn logout(stage: &mut Stage) {
+    let session = stage.used().await;
+    stage.client.request("logout", json!({})).await.expect("it signs out");
+    refused(stage.open(json!({})).await, -32000);
+    let id = stage.client.prompt(&session, "hello?").await;
+    refused(stage.client.answer_to(id).await, -32000);
+    authenticate(stage).await;
+    stage.open(json!({})).await.expect("a session opens");
+    stage.turn(&session, text("back"), "text \"Welcome.\"").await;
+}
+
+/// A method in a terminal is the agent's own command with more words; nobody speaks the protocol there.
+#[expect(clippy::disallowed_methods, reason = "the client starts it in a terminal")]
+async fn set_up(stage: &mut Stage) {
+    refused(stage.client.request("authenticate", json!({"methodId": "set-up"})).await, -32602);
+    let method = json!({"methodId": "set-up"});
+    let hello = stage.client.hello(stage.client.editor.capabilities().clone()).await.expect("hello");
+    let methods = hello["authMethods"].as_array().cloned().unwrap_or_default();
+    let method = methods.iter().find(|one| one["id"] == method["methodId"]).expect("it is advertised");
+    let words = method["args"].as_array().cloned().unwrap_or_default();
+    let ran = tokio::process::Command::new(binary())
+        .arg("acp")
+        .args(words.iter().filter_map(Value::as_str))
+        .env_clear()
+        .env("HOME", stage.world.home())
+        .stdin(std::process::Stdio::null())
+        .output();
+    let ran = ran.await.expect("it runs");
+    assert!(ran.status.success(), "all is configured: {ran:?}");
+}
+
+async fn steering(stage: &mut Stage) {
+    let session = stage.used().await;
+    stage.server.replace("text \"I begin\" | hold | call glob {\"pattern\":\"*\"}\ntext \"So be it.\"");
+    let id = stage.client.prompt(&session, "go on").await;
+    stage.client.until("I begin").await;
+    let words = |words: &str| json!({"sessionId": session, "prompt": text(words)});
+    // It is answered when the model gets the words, with its next request.
+    let steering = stage.client.send("_session/steering", words("to the left")).await;
+    // What is answered later was heard later.
+    Stage::sessions(&mut stage.client).await;
+    stage.server.release();
+    let steered = stage.client.answer_to(steering).await;
+    assert_eq!(steered.expect("it is heard")["outcome"], "injected");
+    let ended = stage.client.answer_to(id).await.expect("the turn ends");
+    assert_eq!(ended["stopReason"], "end_turn");
+    assert!(stage.asked().contains("to the left"), "{}", stage.asked());
+    stage.server.replace("text \"Right then.\"");
+    let steered = stage.client.request("_session/steering", words("to the right")).await;
+    assert_eq!(steered.expect("it is heard")["outcome"], "startedNewTurn");
+    stage.client.until("Right then.").await;
+    assert!(stage.asked().contains("to the right"), "{}", stage.asked());
+    stage.server.replace("text \"Once more\" | hold");
+    let id = stage.client.prompt(&session, "go on").await;
+    stage.client.until("Once more").await;
+    let steering = stage.client.send("_session/steering", words("to nowhere")).await;
+    Stage::sessions(&mut stage.client).await;
+    stage.client.notify("session/cancel", named(&session)).await;
+    let ended = stage.client.answer_to(id).await.expect("the turn ends");
+    assert_eq!(ended["stopReason"], "cancelled");
+    let steered = stage.client.answer_to(steering).await;
+    // They are not lost silently: the client can send them again.
+    refused(steered, -32602);
+}
+
+#[track_caller]
+fn check(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test);
+}
+
+#[test]
+fn all_that_is_advertised_works() {
+    let everything = json!({
+        "fs": {"readTextFile": true, "writeTextFile": true},
+        "terminal": true,
+        "auth": {"terminal": true},
+        "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},
+        "_meta": {"terminal_output": true},
+    });
+    check(async {
+        let mut stage = Stage::new(everything.clone()).await;
+        let hello = stage.client.hello(everything.clone()).await.expect("hello");
+        let names = advertised(&hello);
+        // What is missing here was there once.
+        expect![[r#"
+            loadSession
+            promptCapabilities.image
+            promptCapabilities.embeddedContext
+            mcpCapabilities.http
+            mcpCapabilities.sse
+            sessionCapabilities.list
+            sessionCapabilities.delete
+            sessionCapabilities.additionalDirectories
+            sessionCapabilities.resume
+            sessionCapabilities.close
+            auth.logout
+            authMethods.configured
+            authMethods.set-up
+            _meta.steering"#]]
+        .assert_eq(&names.join("\n"));
+        for name in names {
+            println!("{name}");
+            let mut stage = Stage::new(everything.clone()).await;
+            works(&name, &mut stage).await;
+            assert_eq!(stage.server.refused(), Vec::<String>::new(), "{name}: the model refused a request");
+            assert!(stage.client.hang_up().await.success(), "{name}: the agent ends well");
+        }
+    });
+}

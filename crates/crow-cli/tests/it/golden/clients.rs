@@ -1,0 +1,262 @@
+//! Transcripts with clients that can do more, and with more that a client may want.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn the_editors_terminals() {
+    check(
+        r#"
+        client: {"terminal": true}
+        config: permissions: { mode: auto }
+        file a.txt "apples\n"
+        model: call terminal {"command":"cat a.txt; exit 3"}
+        model: text "Done."
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`cat a.txt; exit 3`" pending {"command":"cat a.txt; exit 3"}
+            < call call-1-0 in_progress
+            > terminal create term-1: /bin/sh -c cat a.txt; exit 3
+            < call call-1-0 in_progress terminal term-1
+            < call call-1-0 failed
+            > terminal release term-1
+            < text[msg-3] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"cat a.txt; exit 3\"}")
+            model saw tool: "apples\nexit code 3"
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_runs_too_long_in_the_editor() {
+    check(
+        r#"
+        client: {"terminal": true}
+        config: permissions: { mode: auto }
+        model: call terminal {"command":"echo begun; tail -f /dev/null","timeout":1}
+        model: text "Too long."
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`echo begun; tail -f /dev/null`" pending {"command":"echo begun; tail -f /dev/null","timeout":1}
+            < call call-1-0 in_progress
+            > terminal create term-1: /bin/sh -c echo begun; tail -f /dev/null
+            < call call-1-0 in_progress terminal term-1
+            > terminal kill term-1
+            < call call-1-0 failed
+            > terminal release term-1
+            < text[msg-3] Too long.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"echo begun; tail -f /dev/null\",\"timeout\":1}")
+            model saw tool: "begun\nstopped: it ran longer than 1 s"
+        "#]],
+    );
+}
+
+#[test]
+fn output_is_shown_live() {
+    check(
+        r#"
+        client: {"_meta": {"terminal_output": true}}
+        config: permissions: { mode: auto }
+        model: call terminal {"command":"echo out; exit 3"}
+        model: text "Done."
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`echo out; exit 3`" pending {"command":"echo out; exit 3"} terminal call-1-0 [terminal call-1-0 in $HOME/project]
+            < call call-1-0 in_progress
+            < call call-1-0  [exit 3 null]
+            < call call-1-0 failed
+            < text[msg-3] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"echo out; exit 3\"}")
+            model saw tool: "out\nexit code 3"
+        "#]],
+    );
+}
+
+#[test]
+fn prompts_wait_and_are_taken_back() {
+    check(
+        r#"
+        model: text "I begin" | hold | text " and end."
+        model: text "Second."
+        model: text "Fourth." | hold
+        > prompt first
+        > wait I begin
+        > queue second
+        > queue third
+        > withdraw
+        > asked 1
+        > release
+        > end
+        > end
+        > end
+        > prompt fourth
+        > wait Fourth.
+        > withdraw
+        > end
+        "#,
+        &expect![[r#"
+            > prompt first
+            < text[msg-1] I begin
+            > queue second
+            > queue third
+            > withdraw
+            < text[msg-1]  and end.
+            < title first
+            = end_turn
+            < text[msg-3] Second.
+            = end_turn
+            = cancelled
+            > prompt fourth
+            < text[msg-5] Fourth.
+            > withdraw
+            = cancelled
+            model saw user: "first"
+            model saw assistant: "I begin and end."
+            model saw user: "second"
+            model saw assistant: "Second."
+            model saw user: "fourth"
+        "#]],
+    );
+}
+
+#[test]
+fn words_for_the_turn_that_runs() {
+    check(
+        r#"
+        model: text "I begin" | hold
+        model: text "Left, then."
+        > prompt go on
+        > wait I begin
+        > steer to the left
+        > release
+        > steered
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go on
+            < text[msg-1] I begin
+            > steer to the left
+            = injected
+            < text[msg-3] Left, then.
+            < title go on
+            = end_turn
+            model saw user: "go on"
+            model saw assistant: "I begin"
+            model saw user: "to the left"
+        "#]],
+    );
+}
+
+#[test]
+fn a_session_is_closed_resumed_and_deleted() {
+    check(
+        r#"
+        model: text "One."
+        model: text "Two."
+        > prompt one
+        > end
+        > set thought_level high
+        > mode plan
+        > close
+        > prompt two
+        > end
+        > resume
+        > prompt two
+        > end
+        > list
+        > delete
+        > list
+        > load
+        > resume
+        "#,
+        &expect![[r#"
+            > prompt one
+            < text[msg-1] One.
+            < title one
+            = end_turn
+            > set thought_level high
+            = mode=ask model=scripted thought_level=high
+            > mode plan
+            < config_option_update
+            = set
+            > close
+            < mode plan
+            < config_option_update
+            = closed
+            > prompt two
+            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            > resume
+            = resumed
+            > prompt two
+            < text[msg-3] Two.
+            = end_turn
+            > list
+            = $SESSION "one"
+            > delete
+            = deleted
+            > list
+            =
+            > load
+            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            > resume
+            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            model saw user: "one"
+            model saw assistant: "One."
+            model saw user: "two"
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_read_before_it_is_allowed() {
+    check(
+        r#"
+        client: {"fs": {"readTextFile": true, "writeTextFile": true}}
+        model: call read {"file_path":"/etc/hostname"} | call edit {"file_path":"/etc/hosts","old_string":"a","new_string":"b"} | call write {"file_path":"/etc/hosts","content":"b"}
+        model: text "Then not."
+        > answer reject_once
+        > answer reject_once
+        > answer reject_once
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 read "Read /etc/hostname" pending {"file_path":"/etc/hostname"}
+            < call call-1-1 edit "Edit /etc/hosts" pending {"file_path":"/etc/hosts","old_string":"a","new_string":"b"}
+            < call call-1-2 write "Write /etc/hosts" pending {"file_path":"/etc/hosts","content":"b"}
+            ? Read /etc/hostname [allow_once, reject_once] -> reject_once
+            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-1 failed "could not edit /etc/hosts: it was not read in this session; read it first"
+            ? Write /etc/hosts [allow_once, reject_once] -> reject_once
+            < call call-1-2 failed "not run: the person refused it"
+            < text[msg-5] Then not.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: read("{\"file_path\":\"/etc/hostname\"}") edit("{\"file_path\":\"/etc/hosts\",\"old_string\":\"a\",\"new_string\":\"b\"}") write("{\"file_path\":\"/etc/hosts\",\"content\":\"b\"}")
+            model saw tool: "not run: the person refused it"
+            model saw tool: "could not edit /etc/hosts: it was not read in this session; read it first"
+            model saw tool: "not run: the person refused it"
+        "#]],
+    );
+}

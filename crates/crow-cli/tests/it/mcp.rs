@@ -1,0 +1,131 @@
+//! Sessions with MCP servers: what a client sees of good ones, late ones and those that do not start.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use crow_testkit::client::{FakeClient, World};
+use crow_testkit::{ModelServer, mcp_server};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+/// Far more turns than a server needs to start, each of them milliseconds.
+const TURNS_MAX: u32 = 2000;
+
+/// Not a test: what the servers of the others are.
+#[test]
+fn server() {
+    mcp_server::serve_when_asked();
+}
+
+struct Stage {
+    model: ModelServer,
+    world: World,
+    client: FakeClient,
+}
+
+impl Stage {
+    async fn new(script: &str, capabilities: Value) -> Self {
+        let model = ModelServer::start(script);
+        let world = World::new(model.base_url());
+        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
+        Self { model, world, client }
+    }
+
+    /// Opens a session with servers that a client brings along.
+    async fn open(&mut self, servers: &[(&str, &[&str])]) -> String {
+        let servers = servers.iter().map(|(name, words)| {
+            let (command, args) = mcp_server::command("mcp::server", words);
+            json!({"name": name, "command": command, "args": args, "env": []})
+        });
+        let servers: Vec<Value> = servers.collect();
+        let params = json!({"cwd": self.world.project(), "mcpServers": servers});
+        let opened = self.client.request("session/new", params).await.expect("the session opens");
+        opened["sessionId"].as_str().expect("it has a name").to_owned()
+    }
+
+    async fn play(&mut self, session: &str, text: &str) {
+        let id = self.client.prompt(session, text).await;
+        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+    }
+
+    /// The first two tools of the latest request that are not Crow's own.
+    fn tools(&self) -> Vec<String> {
+        let own = ["read", "write", "edit", "terminal", "grep", "glob", "todo"];
+        let request = self.model.requests().pop().unwrap_or_default();
+        let tools = request["tools"].as_array().into_iter().flatten();
+        let names = tools.filter_map(|tool| tool["function"]["name"].as_str());
+        names.filter(|name| !own.contains(name)).take(2).map(str::to_owned).collect()
+    }
+
+    /// Compares the tools on offer and what the client heard.
+    fn check(&self, expected: &Expect) {
+        expected.assert_eq(&format!("{}\n{}", self.tools().join(" "), self.client.log()));
+        assert_eq!(self.model.refused(), Vec::<String>::new(), "the model refused a request");
+    }
+}
+
+#[track_caller]
+fn check(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test);
+}
+
+#[test]
+fn a_servers_tool_asks_and_runs() {
+    check(async {
+        let script = "call echo {\"text\":\"hello\"}\ntext \"It says hello.\"";
+        let mut stage = Stage::new(script, json!({})).await;
+        let session = stage.open(&[("good", &[])]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+                echo good_read
+                < call call-1-0 echo "good: echo" pending {"text":"hello"}
+                ? good: echo [allow_once, reject_once, allow_always, reject_always] -> allow_once
+                < call call-1-0 in_progress
+                < call call-1-0 completed "{\"text\":\"hello\"}"
+                < text[msg-3] It says hello.
+                < title use it
+            "#]]);
+    });
+}
+
+#[test]
+fn a_server_that_does_not_start_is_a_notice() {
+    check(async {
+        let mut stage = Stage::new("text \"Hello.\"", json!({"session": {"notices": {}}})).await;
+        let session = stage.open(&[("bad", &["broken"]), ("good", &[])]).await;
+        stage.client.until("< notice").await;
+        stage.play(&session, "hello").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < notice warning "The MCP server bad did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are missing." ""
+            < text[msg-1] Hello.
+            < title hello
+        "#]]);
+    });
+}
+
+#[test]
+fn a_late_server_brings_its_tools_when_it_comes() {
+    check(async {
+        let mut stage = Stage::new("text \"Hello.\"", json!({})).await;
+        let gate = stage.world.home().join("gate");
+        let late = format!("late={}", gate.display());
+        let session = stage.open(&[("late", &[&late])]).await;
+        // The first prompt waits for it, but not for long.
+        stage.play(&session, "hello").await;
+        fs::write(&gate, "").expect("a file can be written");
+        // Nobody is told when it is there; the next requests show it.
+        let mut n_turns = 0;
+        while stage.tools().is_empty() {
+            n_turns += 1;
+            assert!(n_turns < TURNS_MAX, "it never came: {}", stage.client.log());
+            stage.model.replace("text \"Again.\"");
+            stage.play(&session, "and now").await;
+        }
+        assert_eq!(stage.tools(), ["echo", "late_read"]);
+    });
+}

@@ -1,0 +1,178 @@
+//! What a client is told when it loads a session is what it saw while the session was live.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use crow_testkit::client::{FakeClient, World};
+use crow_testkit::{ModelServer, replay};
+use serde_json::{Value, json};
+
+/// The smallest PNG there is.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// Plays prompts with a client of these capabilities, each to its end; a prompt is text or blocks.
+///
+/// Then loads the session in another process, goes on there, and loads it in a third.
+#[track_caller]
+fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let server = ModelServer::start(script);
+        let world = World::new(server.base_url());
+        world.configure_more("permissions: { mode: auto }");
+        world.file("a.txt", "one\ntwo\n");
+        let start = async || FakeClient::start_with(binary(), &world.home(), capabilities.clone()).await;
+        let mut client = start().await;
+        let session = client.new_session(&world.project()).await;
+        for said in prompts {
+            let id = match said.as_str() {
+                Some(text) => client.prompt(&session, text).await,
+                None => client.prompt_with(&session, said.clone()).await,
+            };
+            // A turn may fail; what was seen of it stays.
+            drop(client.answer_to(id).await);
+        }
+        let mut second = start().await;
+        second.load(&session, &world.project()).await.expect("the session loads");
+        replay::check(&session, &client, &second);
+        client.kill().await;
+        server.replace("text \"Still here.\"");
+        let id = second.prompt(&session, "go on").await;
+        second.answer_to(id).await.expect("the session goes on");
+        let mut third = start().await;
+        third.load(&session, &world.project()).await.expect("the session loads");
+        replay::check(&session, &second, &third);
+        assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    });
+}
+
+#[test]
+fn words_and_thoughts() {
+    check(
+        &json!({}),
+        r#"
+        thought "Let me\n" | thought "think." | text "Well,\n\n" | text "yes." | usage 10 5
+        text "And\tthen — ünïcode 🦀 \"quotes\"."
+        "#,
+        &[json!("hello"), json!("two\nlines\n")],
+    );
+}
+
+#[test]
+fn calls_of_all_kinds() {
+    check(
+        &json!({}),
+        r#"
+        text "All." | call read {"file_path":"a.txt"} | call glob {"pattern":"*.txt"} | call grep {"pattern":"tw"} | call read {"file_path":"gone"}
+        call edit {"file_path":"a.txt","old_string":"two","new_string":"three"} | call write {"file_path":"new/b.txt","content":"new\n"}
+        call terminal {"command":"echo out; echo err >&2; exit 3"} | call terminal {"command":"true"}
+        call todo {"entries":[{"content":"One","status":"completed"},{"content":"Two","status":"pending"}]}
+        text "Done." | usage 100 20
+        "#,
+        &[json!("do all")],
+    );
+}
+
+#[test]
+fn calls_that_did_not_run() {
+    check(
+        &json!({}),
+        r#"
+        call terminal "{\"command\":\"tou" | call nothing {"x":1} | call read {"file":"a.txt"}
+        chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"true\"}"}}]}}]} | finish "length"
+        text "So."
+        "#,
+        &[json!("break it")],
+    );
+}
+
+#[test]
+fn much_output_and_an_image() {
+    // An editor's files are texts; an image is read from the disk all the same.
+    for capabilities in [json!({}), json!({"fs": {"readTextFile": true, "writeTextFile": true}})] {
+        check(
+            &capabilities,
+            &format!(
+                r#"
+                call terminal {{"command":"echo {PNG} | base64 -d > a.png; seq 1 30000"}}
+                call read {{"file_path":"a.png"}}
+                text "Seen."
+                "#
+            ),
+            &[json!("look")],
+        );
+    }
+}
+
+#[test]
+fn turns_that_failed() {
+    check(
+        &json!({}),
+        r#"
+        status 401 {"error":{"message":"bad key"}}
+        text "Begun" | cut
+        text "Well." | finish "length"
+        "#,
+        &[json!("one"), json!("two"), json!("three")],
+    );
+}
+
+#[test]
+fn prompts_of_all_kinds() {
+    check(
+        &json!({}),
+        "text \"One.\"\ntext \"Two.\"",
+        &[
+            json!([
+                {"type": "text", "text": "See "},
+                {"type": "image", "data": PNG, "mimeType": "image/png"},
+                {"type": "text", "text": " and"},
+            ]),
+            json!([
+                {"type": "resource", "resource": {"uri": "file:///x/b.rs", "text": "fn b() {}\n", "mimeType": "text/x-rust"}},
+                {"type": "resource_link", "uri": "https://example.org/a", "name": "a"},
+                {"type": "text", "text": "what are they?"},
+            ]),
+        ],
+    );
+}
+
+#[test]
+fn the_clients_files_and_terminals() {
+    check(
+        &json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
+        r#"
+        call read {"file_path":"a.txt"} | call terminal {"command":"echo out; echo err >&2; exit 3"}
+        call edit {"file_path":"a.txt","old_string":"two","new_string":"three"}
+        call terminal {"command":"true"}
+        text "Done."
+        "#,
+        &[json!("do all")],
+    );
+}
+
+#[test]
+fn output_that_the_client_shows_itself() {
+    check(
+        &json!({"_meta": {"terminal_output": true}}),
+        r#"
+        call terminal {"command":"echo out; echo err >&2; exit 3"} | call terminal {"command":"true"}
+        text "Done."
+        "#,
+        &[json!("run them")],
+    );
+}
+
+#[test]
+fn a_client_that_is_told_everything() {
+    check(
+        &json!({"session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}}, "auth": {"terminal": true}}),
+        "text \"One.\"\nthought \"Hm.\" | text \"Two.\"",
+        &[json!("one"), json!("two")],
+    );
+}

@@ -1,0 +1,31 @@
+use super::spell;
+
+#[track_caller]
+fn check(uri: &str, name: &str, expected: &str) {
+    assert_eq!(spell(uri, name), expected);
+}
+
+#[test]
+fn files_are_paths_with_lines() {
+    check("file:///p/src/main.rs", "main.rs", "[main.rs](/p/src/main.rs)");
+    check("file:///p/a%20b.txt#L10:20", "a b", "[a b](/p/a b.txt) (lines 10 to 20)");
+    check("file:///p/a#L3", "", "[/p/a] (line 3)");
+    check("file:///p/a#L3-L9", "/p/a", "[/p/a] (lines 3 to 9)");
+    check("file://localhost/p/a#L3-9", "", "[/p/a] (lines 3 to 9)");
+}
+
+#[test]
+fn what_is_no_range_is_left_out() {
+    for fragment in ["L0", "L9:3", "Lx", "section", "L"] {
+        check(&format!("file:///p/a#{fragment}"), "", "[/p/a]");
+    }
+}
+
+#[test]
+fn everything_else_stays_an_address() {
+    check("https://example.org/a#L3", "page", "[page](https://example.org/a#L3)");
+    check("https://example.org/a", "", "[https://example.org/a]");
+    check("file://other-host/p/a", "", "[file://other-host/p/a]");
+    check("file:///p/%ff", "", "[file:///p/%ff]");
+    check("file:///p/%f", "", "[file:///p/%f]");
+}

@@ -1,0 +1,115 @@
+//! Which paths are inside, and which are protected wherever they are.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Roots;
+use crate::shell::{Extent, Word};
+
+/// Where a command writes or reads through a word of its line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A device that keeps nothing.
+    Nowhere,
+    /// A place, resolved through links.
+    At(String),
+    /// Somewhere; the text is what is known of it.
+    Unknown(String),
+}
+
+/// Where a command line begins, and how paths are resolved from there.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// `None` when the line goes somewhere else first.
+    pub(super) cwd: Option<&'a str>,
+    pub(super) resolve: &'a dyn Fn(&Path) -> PathBuf,
+}
+
+impl Place<'_> {
+    /// Finds what a word names.
+    pub(super) fn target(&self, word: &Word) -> Target {
+        let text = word.text.as_str();
+        let unknown = || Target::Unknown(text.to_owned());
+        match word.extent {
+            Extent::Whole => {}
+            Extent::Home | Extent::Begins | Extent::Splits => return unknown(),
+        }
+        if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"].contains(&text) {
+            return Target::Nowhere;
+        }
+        let path = match self.cwd {
+            _ if Path::new(text).is_absolute() => PathBuf::from(text),
+            Some(cwd) if !text.is_empty() => Path::new(cwd).join(text),
+            _ => return unknown(),
+        };
+        Target::At((self.resolve)(&path).display().to_string())
+    }
+}
+
+/// Tells whether reading a path is free.
+pub(super) fn is_readable(path: &str, roots: &Roots) -> bool {
+    // A search that begins above what is protected would look into it.
+    let holds_protected = roots.protected.iter().any(|protected| Path::new(protected).starts_with(path));
+    let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected;
+    is_work || is_inside(path, &roots.readable)
+}
+
+/// Compares whole path components, so that `/a/bc` is not inside `/a/b`.
+pub(super) fn is_inside(path: &str, roots: &[String]) -> bool {
+    let path = Path::new(path);
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// Tells what asks whenever it would be changed: what is secret, and what runs later on someone else's command.
+pub(super) fn is_protected(path: &str, roots: &Roots) -> bool {
+    is_secret(path, roots) || is_git(path)
+}
+
+/// `.git` holds hooks that run later, on someone else's command.
+pub(super) fn is_git(path: &str) -> bool {
+    parts(path).any(|part| part == ".git")
+}
+
+/// Tells what asks even to be read: keys, and the configuration that holds some.
+pub(super) fn is_secret(path: &str, roots: &Roots) -> bool {
+    is_inside(path, &roots.protected) || is_below_home(path, roots) || is_key(path)
+}
+
+/// Finds a protected folder in a path whose home folder is written `~`.
+fn is_below_home(path: &str, roots: &Roots) -> bool {
+    let Some(below) = path.strip_prefix("~/") else { return false };
+    let ends_in = |protected: &String, above: &Path| {
+        !above.as_os_str().is_empty() && Path::new(protected).ends_with(above)
+    };
+    Path::new(below)
+        .ancestors()
+        .any(|above| roots.protected.iter().any(|protected| ends_in(protected, above)))
+}
+
+/// Recognises files that hold keys by their usual names.
+fn is_key(path: &str) -> bool {
+    let mut parts = parts(path).peekable();
+    while let Some(part) = parts.next() {
+        let next = parts.peek().map(String::as_str);
+        if [".ssh", ".gnupg"].contains(&part.as_str()) || (part == ".aws" && next == Some("credentials")) {
+            return true;
+        }
+        if next.is_none() && is_key_name(&part) {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_key_name(name: &str) -> bool {
+    let is_example = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
+    let is_env = name == ".env" || (name.starts_with(".env.") && !is_example);
+    let ssh = name.strip_suffix("_sk").unwrap_or(name);
+    let is_ssh = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"].contains(&ssh);
+    is_env || is_ssh || name == ".netrc" || name == "_netrc" || name.ends_with(".pem")
+}
+
+/// Shows the names in a path; some file systems do not tell upper from lower case.
+fn parts(path: &str) -> impl Iterator<Item = String> {
+    let names = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
+    names.map(|part| part.as_os_str().to_string_lossy().to_ascii_lowercase())
+}

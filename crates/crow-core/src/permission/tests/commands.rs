@@ -1,0 +1,43 @@
+//! The table of commands in `commands.txt`.
+
+use super::*;
+
+/// What a command may be.
+fn spelled(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask { always: Some(_), .. } => "ask",
+        Verdict::Ask { always: None, .. } => "each",
+        Verdict::Deny(_) => "deny",
+    }
+}
+
+#[test]
+fn the_table_holds() {
+    let (mut mode, mut rules) = (Mode::Ask, Rules::default());
+    let (mut wrong, mut n_commands) = (Vec::new(), 0);
+    for (place, line) in include_str!("commands.txt").lines().enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(law) = line.strip_prefix("@ ") {
+            let (name, text) = law.split_once(' ').unwrap_or((law, ""));
+            (mode, rules) = (Mode::parse(name).unwrap(), read_rules(text));
+            continue;
+        }
+        let (expected, command) = line.split_once(" | ").unwrap();
+        let command = command
+            .replace('⏎', "\n")
+            .replace('␍', "\r")
+            .replace('␀', "\0")
+            .replace('⇥', "\t")
+            .replace('⍽', "\u{a0}");
+        n_commands += 1;
+        let verdict = judged(mode, &rules, &runs(&command), &Grants::default());
+        if spelled(&verdict) != expected.trim() {
+            wrong.push(format!("{}: {line}\n    {verdict:?}", place + 1));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(n_commands >= 220, "only {n_commands} commands");
+}

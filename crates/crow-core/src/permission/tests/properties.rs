@@ -1,0 +1,130 @@
+//! What holds for every line.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::shell;
+
+fn verdict(mode: Mode, rules: &str, line: &str) -> Verdict {
+    judged(mode, &read_rules(rules), &runs(line), &Grants::default())
+}
+
+/// A program with arguments that the rules below say nothing about.
+fn stranger() -> impl Strategy<Value = String> {
+    "[a-z]{1,8}( [a-zA-Z0-9./-]{1,6}){0,3}".prop_filter("known", |line| {
+        let program = line.split(' ').next().unwrap();
+        let known = [
+            "true", "false", "pwd", "exit", "wait", "return", "continue", "break", "printf", "test", "set",
+            "tee",
+        ];
+        let shells = ["if", "fi", "do", "in", "for", "case", "then", "done", "esac", "else", "elif"];
+        !known.contains(&program)
+            && !shells.contains(&program)
+            && !["echo", "cd", "git", "rm"].contains(&program)
+    })
+}
+
+/// Pieces that lines are made of, to get deep into the parser.
+fn shellish() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "git status",
+        "ls",
+        "rm",
+        " ",
+        "\n",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "(",
+        ")",
+        "{",
+        "}",
+        "'",
+        "\"",
+        "\\",
+        "$",
+        "$(",
+        "${",
+        "`",
+        "<",
+        ">",
+        "<<",
+        "EOF",
+        "2>&1",
+        "if ",
+        "then ",
+        "fi",
+        "for x in ",
+        "do ",
+        "done",
+        "case x in ",
+        "esac",
+        ";;",
+        "!",
+        "#",
+        "=",
+        "A=",
+        "~",
+        "*",
+        "[",
+        "sh -c ",
+        "env ",
+        "xargs ",
+        "timeout 5 ",
+        "find . -exec ",
+        "é",
+        "\t",
+    ]);
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text in ".{0,80}", line in shellish()) {
+        let _ = (shell::parse(&text), shell::parse(&line), shell::words(&text));
+        let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &text);
+        let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &line);
+    }
+
+    #[test]
+    fn quoted_words_are_read_back(words in prop::collection::vec("[^\\p{Cc}\u{202A}-\u{202E}\u{2066}-\u{2069}]{0,12}|[a-z\n\t '\"$`\\\\]{0,9}", 1..6)) {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let line = format!("x {}", quoted.join(" "));
+        let commands = shell::parse(&line).unwrap();
+        prop_assert_eq!(commands.len(), 1);
+        let read: Vec<&str> = commands[0].words.iter().skip(1).map(|word| word.whole().unwrap()).collect();
+        prop_assert_eq!(read, words.iter().map(String::as_str).collect::<Vec<_>>());
+        let spelled = commands[0].spelled().unwrap();
+        prop_assert_eq!(&shell::parse(&spelled).unwrap(), &commands);
+    }
+
+    #[test]
+    fn what_is_allowed_frees_nothing_beside_it(other in stranger(), joint in prop::sample::select(vec![
+        "git status; X", "git status && X", "git status || X", "git status | X", "git status & X", "git status\nX",
+        "X; git status", "X | git status", "git status $(X)", "git status \"$(X)\"", "git status `X`", "(git status; X)",
+        "{ git status; X; }", "if git status; then X; fi", "for f in $(X); do git status; done", "git status > \"$(X)\"",
+        "while X; do git status; done", "case $(X) in a) git status;; esac", "A=$(X) git status", "! X", "timeout 5 X",
+        "sh -c 'git status; X'", "eval 'X'", "git status <<E\n$(X)\nE", "echo $(X)", "test $(X)", "xargs X", "env X",
+        "git status # \nX", "git status \\\n; X", "find . -exec X \\;", "exec X", "command X", "nohup X", "sudo X",
+    ])) {
+        let line = joint.replace('X', &other);
+        prop_assert_ne!(verdict(Mode::Ask, "allow: git status, find", &line), Verdict::Allow, "{}", line);
+    }
+
+    #[test]
+    fn what_is_forbidden_stays_so_whatever_is_around(
+        word in "(/[a-z]{1,5}/|\\./|)(rm|RM|'rm'|r\\\\m|\"rm\"|r''m)",
+        around in prop::collection::vec(prop::sample::select(vec![
+            "X y", "ls; X", "ls | X", "X | ls", "(X)", "{ X; }", "if ls; then X; fi", "$(X)", "echo \"$(X y)\"",
+            "timeout 5 X", "nice -n 5 X", "env A=b X", "env -i X", "nohup X", "sudo -u root X", "xargs -n1 X", "exec X",
+            "command X", "time X", "stdbuf -oL X", "busybox X", "for f in a b; do X $f; done", "! X", "A=$(X)",
+            "while ls; do X; done", "case a in a) X;; esac", "cat <<E\n$(X)\nE", "X > /dev/null 2>&1", "X &", "\nX\n",
+        ]), 1..4),
+    ) {
+        let line = around.iter().fold(word, |line, around| around.replace('X', &line));
+        let verdict = verdict(Mode::Auto, "allow: tool(terminal); deny: rm", &line);
+        prop_assert_ne!(verdict, Verdict::Allow, "{}", line);
+    }
+}

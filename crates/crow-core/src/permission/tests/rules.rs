@@ -1,0 +1,389 @@
+//! Rules: how they are read, and what those about tools, servers and paths do.
+
+use super::*;
+use crate::permission::rules;
+
+#[track_caller]
+fn check_rule(text: &str, expected: &Expect) {
+    let read = match Rule::parse(text) {
+        Ok(rule) => match rule.covers {
+            rules::Covers::Tool(name) => format!("tool {name}"),
+            rules::Covers::Server(name) => format!("server {name}"),
+            rules::Covers::Path(_) => "path".to_owned(),
+            rules::Covers::Command(words) => format!("command {words:?}"),
+        },
+        Err(bad) => format!("it {bad}"),
+    };
+    expected.assert_eq(&read);
+}
+
+#[test]
+fn rules_are_read() {
+    check_rule("tool(terminal)", &expect!["tool terminal"]);
+    check_rule(" mcp( docs ) ", &expect!["server docs"]);
+    check_rule("path(src/**)", &expect!["path"]);
+    check_rule("git  status", &expect![[r#"command ["git", "status"]"#]]);
+    check_rule("git commit -m 'a b'", &expect![[r#"command ["git", "commit", "-m", "a b"]"#]]);
+    check_rule("timeout 5 cargo test", &expect![[r#"command ["timeout", "5", "cargo", "test"]"#]]);
+    check_rule("find . -exec", &expect![[r#"command ["find", ".", "-exec"]"#]]);
+    check_rule("tool", &expect![[r#"command ["tool"]"#]]);
+}
+
+#[test]
+fn a_rule_that_cannot_be_meant_says_so() {
+    check_rule("", &expect!["it names nothing"]);
+    check_rule("tool()", &expect!["it names nothing"]);
+    check_rule("path()", &expect!["it names nothing"]);
+    check_rule("''", &expect!["it names nothing"]);
+    check_rule("git status *", &expect!["it covers whatever follows its words as it is; leave out the *"]);
+    check_rule("npm run test:*", &expect!["it covers whatever follows its words as it is; leave out the *"]);
+    check_rule("rm $X", &expect!["it must be plain words; put what the shell replaces in single quotes"]);
+    check_rule(
+        "git status; ls",
+        &expect!["it must be the words that a command begins with; it is not one command"],
+    );
+    check_rule(
+        "A=b ls",
+        &expect!["it must be the words that a command begins with; it is more than a program and its words"],
+    );
+    check_rule(
+        "ls > x",
+        &expect!["it must be the words that a command begins with; it is more than a program and its words"],
+    );
+    check_rule(
+        "echo 'x",
+        &expect!["it must be the words that a command begins with; it has a quote that does not end"],
+    );
+    check_rule(
+        "bash(ls)",
+        &expect!["it must be the words that a command begins with; it has a parenthesis after a word"],
+    );
+    check_rule("path(../x)", &expect!["it must name a path below the session's folders, or a whole path"]);
+    check_rule("path(~/x)", &expect!["it must name a path below the session's folders, or a whole path"]);
+    check_rule(
+        "path(a[)",
+        &expect!["it has a pattern that cannot be read: unclosed character class; missing ']'"],
+    );
+}
+
+fn writes(path: &str) -> Touch {
+    Touch::Writes(vec![path.to_owned()])
+}
+
+#[test]
+fn a_path_rule_frees_and_forbids_edits() {
+    let none = Grants::default();
+    let rules = "allow: path(docs/**), path(/tmp/out/*); deny: path(docs/secret/**), path(**/*.lock)";
+    check_ruled(
+        rules,
+        &writes("/w/b/docs/x/y.md"),
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        rules,
+        &writes("/tmp/out/x"),
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        rules,
+        &writes("/tmp/out/x/y"),
+        &none,
+        &expect![[r#"
+        ask: ask, each time
+        accept-edits: ask, each time
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        rules,
+        &writes("/w/a/docs/secret/x"),
+        &none,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `path(docs/secret/**)`
+        accept-edits: deny: the configuration forbids it with the deny rule `path(docs/secret/**)`
+        plan: deny: the configuration forbids it with the deny rule `path(docs/secret/**)`
+        auto: deny: the configuration forbids it with the deny rule `path(docs/secret/**)`
+    "#]],
+    );
+    check_ruled(
+        rules,
+        &writes("/w/a/x/Cargo.LOCK"),
+        &none,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `path(**/*.lock)`
+        accept-edits: deny: the configuration forbids it with the deny rule `path(**/*.lock)`
+        plan: deny: the configuration forbids it with the deny rule `path(**/*.lock)`
+        auto: deny: the configuration forbids it with the deny rule `path(**/*.lock)`
+    "#]],
+    );
+    check_ruled(
+        rules,
+        &writes("/w/a/docs/.env"),
+        &none,
+        &expect![[r#"
+        ask: ask, each time: /w/a/docs/.env is protected
+        accept-edits: ask, each time: /w/a/docs/.env is protected
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: ask, each time: /w/a/docs/.env is protected
+    "#]],
+    );
+}
+
+#[test]
+fn a_tool_rule_frees_and_forbids_a_tool() {
+    let none = Grants::default();
+    check_ruled(
+        "allow: tool(write)",
+        &writes("/etc/hosts"),
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(write)",
+        &writes("/w/a/.git/config"),
+        &none,
+        &expect![[r#"
+        ask: ask, each time: /w/a/.git/config is protected
+        accept-edits: ask, each time: /w/a/.git/config is protected
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: ask, each time: /w/a/.git/config is protected
+    "#]],
+    );
+    check_ruled(
+        "deny: tool(write)",
+        &writes("/w/a/x"),
+        &none,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `tool(write)`
+        accept-edits: deny: the configuration forbids it with the deny rule `tool(write)`
+        plan: deny: the configuration forbids it with the deny rule `tool(write)`
+        auto: deny: the configuration forbids it with the deny rule `tool(write)`
+    "#]],
+    );
+}
+
+#[test]
+fn reading_and_running_are_tools_as_well() {
+    let none = Grants::default();
+    check_ruled(
+        "allow: tool(read)",
+        &Touch::Reads(vec!["/etc/hosts".into()]),
+        &none,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(read)",
+        &Touch::Reads(vec!["/w/a/.env".into()]),
+        &none,
+        &expect![[r#"
+        ask: ask, each time: /w/a/.env is protected
+        accept-edits: ask, each time: /w/a/.env is protected
+        plan: ask, each time: /w/a/.env is protected
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "deny: tool(terminal)",
+        &runs("ls"),
+        &none,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        accept-edits: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        plan: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        auto: deny: the configuration forbids it with the deny rule `tool(terminal)`
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(terminal); deny: tool(terminal)",
+        &runs("ls"),
+        &none,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        accept-edits: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        plan: deny: the configuration forbids it with the deny rule `tool(terminal)`
+        auto: deny: the configuration forbids it with the deny rule `tool(terminal)`
+    "#]],
+    );
+}
+
+#[test]
+fn tools_of_servers_are_judged_by_server_and_name() {
+    let grants = Grants::default();
+    let call = Touch::Calls { server: "docs".into(), tool: "search".into() };
+    check(
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: ask, always search of docs
+        accept-edits: ask, always search of docs
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: mcp(docs)",
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(search)",
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(docs_search); deny: mcp(docs)",
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: deny: the configuration forbids it with the deny rule `mcp(docs)`
+        accept-edits: deny: the configuration forbids it with the deny rule `mcp(docs)`
+        plan: deny: the configuration forbids it with the deny rule `mcp(docs)`
+        auto: deny: the configuration forbids it with the deny rule `mcp(docs)`
+    "#]],
+    );
+    check_ruled(
+        "allow: mcp(other)",
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: ask, always search of docs
+        accept-edits: ask, always search of docs
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+}
+
+#[test]
+fn an_always_is_about_one_tool_of_a_server() {
+    let mut grants = Grants::default();
+    let call = Touch::Calls { server: "docs".into(), tool: "search".into() };
+    let grant = Grant::Tool { server: "docs".into(), tool: "search".into() };
+    grants.allow(grant.clone());
+    check(
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    grants.refuse(grant);
+    check_ruled(
+        "allow: mcp(docs)",
+        &call,
+        &grants,
+        &expect![[r#"
+        ask: deny: the person said to always refuse this
+        accept-edits: deny: the person said to always refuse this
+        plan: deny: the person said to always refuse this
+        auto: deny: the person said to always refuse this
+    "#]],
+    );
+}
+
+#[test]
+fn keys_ask_wherever_they_are() {
+    let mut granted = Grants::default();
+    granted.allow(Grant::Edits);
+    for name in [
+        ".env",
+        ".env.local",
+        "deep/.ENV",
+        "server.pem",
+        "id_ed25519",
+        ".ssh/config",
+        ".netrc",
+        ".aws/credentials",
+        ".gnupg/x",
+    ] {
+        let path = format!("/w/a/{name}");
+        let verdict = judged(Mode::Auto, &Rules::default(), &writes(&path), &granted);
+        assert!(matches!(verdict, Verdict::Ask { always: None, .. }), "{name}: {verdict:?}");
+        let verdict = judged(Mode::Ask, &Rules::default(), &Touch::Reads(vec![path]), &granted);
+        assert!(matches!(verdict, Verdict::Ask { always: None, .. }), "{name}: {verdict:?}");
+    }
+    for name in [
+        ".env.example",
+        ".env.sample",
+        ".environment",
+        "env",
+        "id_rsa.pub",
+        "ssh/config",
+        ".aws/config",
+        "pem",
+    ] {
+        let verdict = judged(Mode::Ask, &Rules::default(), &writes(&format!("/w/a/{name}")), &granted);
+        assert_eq!(verdict, Verdict::Allow, "{name}");
+    }
+}
+
+#[test]
+fn an_always_covers_each_command_of_a_line_as_it_is() {
+    let mut grants = Grants::default();
+    let line = runs("cargo test && git diff 2>&1 | tail -5");
+    check(
+        &line,
+        &grants,
+        &expect![[r#"
+        ask: ask, always `cargo test` `git diff` `tail -5`
+        accept-edits: ask, always `cargo test` `git diff` `tail -5`
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    let Verdict::Ask { always: Some(grant), .. } = judged(Mode::Ask, &Rules::default(), &line, &grants)
+    else {
+        unreachable!("it asks");
+    };
+    grants.allow(grant.clone());
+    let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants) == Verdict::Allow;
+    assert!(verdict("git diff"));
+    assert!(verdict("'git'  diff; tail -5"));
+    assert!(verdict("timeout 60 cargo test"));
+    assert!(!verdict("git diff --stat"));
+    assert!(!verdict("FOO=1 git diff"));
+    assert!(!verdict("git diff > x"));
+    assert!(!verdict("cargo test && rm x"));
+    grants.refuse(grant);
+    let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
+    assert_eq!(verdict("git diff"), Verdict::Allow);
+    assert!(matches!(verdict("tail -5; git diff; cargo test; ls"), Verdict::Deny(_)));
+}

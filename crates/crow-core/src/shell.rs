@@ -1,0 +1,155 @@
+//! A shell command line as the simple commands in it, for whoever judges them.
+//!
+//! `/bin/sh` is another program on every system, so only what each of them reads the same way is understood;
+//! the rest is *not understood*, with a reason. Knows no rule and no program but those that run another.
+
+mod expand;
+mod lex;
+mod parse;
+mod wrap;
+
+use std::fmt::Write as _;
+
+pub use self::wrap::{Inner, Through};
+
+/// Why a line was not understood; a sentence without its subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotUnderstood(pub &'static str);
+
+/// How much of a word is known before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// All but where the home folder is, which stands as `~`.
+    Home,
+    /// How it begins; it may become several words that all begin so.
+    Begins,
+    /// Nothing: it may become any words, or none.
+    Splits,
+}
+
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// The word without its quotes, as far as it is known.
+    pub text: String,
+    /// How far that is.
+    pub extent: Extent,
+}
+
+impl Word {
+    /// A word that is known.
+    pub fn known(text: impl Into<String>) -> Self {
+        Self { text: text.into(), extent: Extent::Whole }
+    }
+
+    /// Words that are not known.
+    pub fn unknown() -> Self {
+        Self { text: String::new(), extent: Extent::Splits }
+    }
+
+    /// Shows the word when all of it is known.
+    pub fn whole(&self) -> Option<&str> {
+        (self.extent == Extent::Whole).then_some(self.text.as_str())
+    }
+
+    /// Tells whether what is not known may turn it into an option.
+    pub fn may_be_option(&self) -> bool {
+        match self.extent {
+            Extent::Whole | Extent::Home => false,
+            Extent::Begins => self.text.is_empty(),
+            Extent::Splits => true,
+        }
+    }
+}
+
+/// A variable that is set, for one command or from there on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+}
+
+/// Which way a redirection goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The file is read.
+    In,
+    /// The file is written, or may be.
+    Out,
+}
+
+/// A redirection from or to a file. Copies of descriptors and here-documents touch no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// As written, such as `>>`.
+    pub operator: &'static str,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// The file.
+    pub target: Word,
+}
+
+/// A simple command: one program with its words, or just assignments or redirections.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Simple {
+    /// Variables set in front of it.
+    pub assignments: Vec<Assignment>,
+    /// The program and its arguments.
+    pub words: Vec<Word>,
+    /// Files its input and output are.
+    pub redirections: Vec<Redirection>,
+    /// What it runs itself.
+    pub inner: Option<Inner>,
+}
+
+impl Simple {
+    /// Spells the command so that equal commands are equal texts; `None` when something in it is unknown.
+    pub fn spelled(&self) -> Option<String> {
+        let mut text = String::new();
+        for Assignment { name, value } in &self.assignments {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{name}={} ", quote(value.whole()?));
+        }
+        for word in &self.words {
+            let _ = write!(text, "{} ", quote(word.whole()?));
+        }
+        for Redirection { operator, target, .. } in &self.redirections {
+            let _ = write!(text, "{operator} {} ", quote(target.whole()?));
+        }
+        Some(text.trim_end().to_owned())
+    }
+
+    /// Visits the command and all that it runs.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
+        visit(self);
+        self.inner.iter().flat_map(|inner| &inner.commands).for_each(|inner| inner.walk(visit));
+    }
+}
+
+/// Reads a command line into its simple commands, in the order they are written: those of lists, pipelines,
+/// groups, branches, loops and substitutions alike.
+pub fn parse(line: &str) -> Result<Vec<Simple>, NotUnderstood> {
+    parse::commands(line, 0)
+}
+
+/// Reads a text that is the beginning of one simple command, without looking into what it would run.
+pub fn words(text: &str) -> Result<Vec<Word>, NotUnderstood> {
+    parse::only_words(text)
+}
+
+/// Spells a word so that a shell reads it back.
+pub fn quote(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:@%+".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Programs that run another program which is written out in their words.
+
+use super::parse::commands;
+use super::{Assignment, Extent, NotUnderstood, Simple, Word};
+
+/// What a command runs itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inner {
+    /// The commands.
+    pub commands: Vec<Simple>,
+    /// The place among the outer words where the first of them begins.
+    pub at: usize,
+    /// What running them this way adds.
+    pub through: Through,
+}
+
+/// What a program adds to what it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Nothing that matters: whoever may run the inner commands may run them so.
+    Plainly,
+    /// More rights, or a program of its own that does more than run them.
+    WithMore,
+}
+
+/// A program in front of another: what its options are, so that the other one is found.
+struct Wrapper {
+    names: &'static [&'static str],
+    /// One-letter options without and with a value.
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static [&'static str],
+    long_valued: &'static [&'static str],
+    n_operands: usize,
+}
+
+const PLAIN: Wrapper =
+    Wrapper { names: &[], flags: "", valued: "", long: &[], long_valued: &[], n_operands: 0 };
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper { names: &["nohup", "builtin", "busybox", "toybox"], ..PLAIN },
+    Wrapper { names: &["command"], flags: "p", ..PLAIN },
+    Wrapper { names: &["exec"], flags: "cl", valued: "a", ..PLAIN },
+    Wrapper { names: &["time"], flags: "pv", ..PLAIN },
+    Wrapper { names: &["nice"], flags: "0123456789", valued: "n", long_valued: &["--adjustment"], ..PLAIN },
+    Wrapper { names: &["ionice"], flags: "t", valued: "cn", ..PLAIN },
+    Wrapper { names: &["setsid"], flags: "cfw", long: &["--ctty", "--fork", "--wait"], ..PLAIN },
+    Wrapper { names: &["stdbuf"], valued: "ioe", long_valued: &["--input", "--output", "--error"], ..PLAIN },
+    Wrapper {
+        names: &["timeout", "gtimeout"],
+        flags: "vfp",
+        valued: "sk",
+        long: &["--foreground", "--preserve-status", "--verbose"],
+        long_valued: &["--signal", "--kill-after"],
+        n_operands: 1,
+    },
+    Wrapper {
+        names: &["env"],
+        flags: "iv",
+        valued: "u",
+        long: &["--ignore-environment", "--debug"],
+        long_valued: &["--unset"],
+        n_operands: 0,
+    },
+    Wrapper {
+        names: &["sudo"],
+        flags: "nEHkbASPK",
+        valued: "ugpCThrt",
+        long: &["--non-interactive", "--preserve-env", "--set-home", "--background", "--askpass", "--stdin"],
+        long_valued: &["--user", "--group", "--prompt"],
+        n_operands: 0,
+    },
+    Wrapper { names: &["doas"], flags: "nL", valued: "uC", ..PLAIN },
+    Wrapper {
+        names: &["xargs"],
+        flags: "0rtpxo",
+        valued: "nPLsIdEa",
+        long: &["--null", "--no-run-if-empty", "--verbose", "--exit", "--interactive", "--open-tty"],
+        long_valued: &[
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--max-chars",
+            "--replace",
+            "--delimiter",
+            "--arg-file",
+        ],
+        n_operands: 0,
+    },
+];
+
+/// Shells that read what `/bin/sh` reads.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
+const SHELL_FLAGS: &str = "aceilmnuvx";
+const SHELL_LONG: &[&str] = &["--login", "--noprofile", "--norc", "--posix"];
+/// Values of `-o` that leave the meaning of a text as it is.
+const SHELL_OPTIONS: &[&str] = &["errexit", "nounset", "pipefail", "xtrace", "posix"];
+
+/// Builtins after which words mean something else, or which run a text later.
+const REDEFINING: &[&str] = &[
+    "alias",
+    "unalias",
+    "trap",
+    "hash",
+    "enable",
+    "shopt",
+    "fc",
+    "bind",
+    "complete",
+    "compgen",
+    "let",
+    "mapfile",
+    "readarray",
+    "declare",
+    "typeset",
+];
+
+/// Finds what a command runs itself.
+pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+    let words = simple.words.as_slice();
+    let Some(program) = words.first().and_then(Word::whole) else { return Ok(None) };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
+        return wrapped(name, wrapper, words, depth);
+    }
+    match name {
+        _ if REDEFINING.contains(&name) => Err(NotUnderstood("changes what later words mean")),
+        "eval" => {
+            let texts: Option<Vec<&str>> = words[1..].iter().map(Word::whole).collect();
+            let text = texts.ok_or(NotUnderstood("runs a text that is not known"))?.join(" ");
+            Ok(Some(Inner { commands: commands(&text, depth + 1)?, at: 1, through: Through::Plainly }))
+        }
+        _ if SHELLS.contains(&name) => shell(words, depth),
+        "find" | "gfind" => each(words, &["-exec", "-execdir", "-ok", "-okdir"], depth),
+        "fd" | "fdfind" => each(words, &["-x", "-X", "--exec", "--exec-batch"], depth),
+        _ => Ok(None),
+    }
+}
+
+/// One is joined to its option and one follows it; a few more may only look like marks.
+const MARKS_MAX: usize = 8;
+
+fn wrapped(
+    name: &str,
+    wrapper: &Wrapper,
+    words: &[Word],
+    depth: usize,
+) -> Result<Option<Inner>, NotUnderstood> {
+    // These just say where a program is.
+    if name == "command"
+        && words.get(1).and_then(Word::whole).is_some_and(|word| ["-v", "-V"].contains(&word))
+    {
+        return Ok(None);
+    }
+    let (mut at, mut assignments) = wrapper.skip_options(words, name == "env")?;
+    for operand in words.iter().skip(at).take(wrapper.n_operands) {
+        certain(operand)?;
+        at += 1;
+    }
+    if ["env", "sudo", "doas"].contains(&name) {
+        while let Some((word, (name, value))) =
+            words.get(at).and_then(|word| Some((word, word.text.split_once('=')?)))
+        {
+            certain(word)?;
+            assignments.push(Assignment { name: name.to_owned(), value: Word::known(value) });
+            at += 1;
+        }
+    }
+    let mut inner = words.get(at..).unwrap_or_default().to_vec();
+    match inner.first() {
+        None => return Ok(None),
+        Some(word) if word.whole().is_some_and(|word| ["{", "!", "(", "if", "case"].contains(&word)) => {
+            return Err(NotUnderstood("has a word that not every shell reads alike"));
+        }
+        Some(_) => {}
+    }
+    if name == "xargs" {
+        let marks = marks(&words[..at]);
+        // Nobody gives more than one.
+        if marks.len() > MARKS_MAX {
+            return Err(NotUnderstood("has an unusual option in front of a program"));
+        }
+        for mark in marks {
+            inner.iter_mut().for_each(|word| blot(word, mark));
+        }
+        inner.push(Word::unknown());
+    }
+    let through = if ["sudo", "doas"].contains(&name) { Through::WithMore } else { Through::Plainly };
+    let commands = vec![deeper(Simple { assignments, words: inner, ..Simple::default() }, depth)?];
+    Ok(Some(Inner { commands, at, through }))
+}
+
+impl Wrapper {
+    /// Finds where the options end; variables that `env` unsets count as set to something unknown.
+    fn skip_options(&self, words: &[Word], unsets: bool) -> Result<(usize, Vec<Assignment>), NotUnderstood> {
+        let odd = NotUnderstood("has an unusual option in front of a program");
+        let (mut at, mut unset) = (1, Vec::new());
+        while let Some(word) = words.get(at) {
+            if word.may_be_option() || (word.extent != Extent::Whole && word.text.starts_with('-')) {
+                return Err(NotUnderstood("has unknown words in front of a program"));
+            }
+            let text = word.text.as_str();
+            if !text.starts_with('-') {
+                break;
+            }
+            at += 1;
+            let mut value = None;
+            match text {
+                "--" => break,
+                "-" if unsets => {}
+                _ if text.starts_with("--") => {
+                    let (name, joined) =
+                        text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+                    match joined {
+                        _ if self.long.contains(&name) => {}
+                        _ if !self.long_valued.contains(&name) => return Err(odd),
+                        Some(joined) => value = Some(joined.to_owned()),
+                        // The value of this one is optional and always joined.
+                        None if name == "--replace" => {}
+                        None => (value, at) = (words.get(at).map(|word| word.text.clone()), at + 1),
+                    }
+                }
+                _ => {
+                    let letters = text[1..].trim_start_matches(|letter| self.flags.contains(letter));
+                    match letters.chars().next() {
+                        None if text.len() > 1 => {}
+                        Some(letter) if self.valued.contains(letter) && letters.len() > 1 => {
+                            value = Some(letters[1..].to_owned());
+                        }
+                        Some(letter) if self.valued.contains(letter) => {
+                            (value, at) = (words.get(at).map(|word| word.text.clone()), at + 1);
+                        }
+                        _ => return Err(odd),
+                    }
+                }
+            }
+            if let Some(last) = words.get(at - 1) {
+                certain(last)?;
+            }
+            if let Some(name) = value.filter(|_| unsets) {
+                unset.push(Assignment { name, value: Word::unknown() });
+            }
+        }
+        Ok((at, unset))
+    }
+}
+
+/// An unknown word could be several, and the program then another one.
+fn certain(word: &Word) -> Result<(), NotUnderstood> {
+    match word.extent {
+        Extent::Whole | Extent::Home => Ok(()),
+        Extent::Begins | Extent::Splits => Err(NotUnderstood("has unknown words in front of a program")),
+    }
+}
+
+/// Finds what may be the mark that `xargs` replaces by what it reads.
+fn marks(options: &[Word]) -> Vec<&str> {
+    let mut marks = Vec::new();
+    for (place, option) in options.iter().enumerate() {
+        let text = option.text.as_str();
+        if let Some(rest) = text.strip_prefix("--replace") {
+            marks.push(rest.strip_prefix('=').unwrap_or("{}"));
+        } else if let Some((_, joined)) = text.split_once('I') {
+            marks.push(joined);
+            marks.extend(options.get(place + 1).map(|next| next.text.as_str()));
+        }
+    }
+    marks.retain(|mark| !mark.is_empty());
+    marks
+}
+
+/// Makes a word unknown from a mark on.
+fn blot(word: &mut Word, mark: &str) {
+    if let Some(start) = word.text.find(mark) {
+        word.text.truncate(start);
+        word.extent = Extent::Begins;
+    }
+}
+
+/// Reads `sh -c TEXT`; without `-c` a shell runs a file or its input, which nobody can read here.
+fn shell(words: &[Word], depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+    let odd = NotUnderstood("has an unusual option in front of what a shell runs");
+    let (mut at, mut is_text) = (1, false);
+    while let Some(word) = words.get(at) {
+        certain(word)?;
+        let Some(letters) = word.text.strip_prefix(['-', '+']) else { break };
+        at += 1;
+        match letters.trim_start_matches(|letter| SHELL_FLAGS.contains(letter)) {
+            _ if ["--version", "--help"].contains(&word.text.as_str()) => return Ok(None),
+            _ if SHELL_LONG.contains(&word.text.as_str()) => {}
+            "-" | "" if letters.is_empty() || word.text == "--" => break,
+            // What is read from the input cannot be known.
+            "s" => return if is_text || letters.contains('c') { Err(odd) } else { Ok(None) },
+            "" => is_text |= letters.contains('c'),
+            "o" if !letters.contains('c') => {
+                let option = words.get(at).and_then(Word::whole);
+                if !option.is_some_and(|option| SHELL_OPTIONS.contains(&option)) {
+                    return Err(odd);
+                }
+                at += 1;
+            }
+            _ => return Err(odd),
+        }
+    }
+    if !is_text {
+        return Ok(None);
+    }
+    let text = words.get(at).ok_or(NotUnderstood("is not complete"))?;
+    let text = text.whole().ok_or(NotUnderstood("runs a text that is not known"))?;
+    Ok(Some(Inner { commands: commands(text, depth + 1)?, at, through: Through::Plainly }))
+}
+
+/// Reads the commands that a search runs for what it finds.
+fn each(words: &[Word], options: &[&str], depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+    let (mut inner, mut first) = (Vec::new(), None);
+    let mut at = 1;
+    while at < words.len() {
+        let is_start = words[at].whole().is_some_and(|word| options.contains(&word));
+        at += 1;
+        if !is_start {
+            continue;
+        }
+        first = first.or(Some(at));
+        let rest = &words[at..];
+        let len = rest.iter().position(|word| matches!(word.whole(), Some(";" | "+"))).unwrap_or(rest.len());
+        let mut words = rest[..len].to_vec();
+        words.iter_mut().for_each(|word| blot(word, "{"));
+        words.push(Word::unknown());
+        inner.push(deeper(Simple { words, ..Simple::default() }, depth)?);
+        at += len;
+    }
+    Ok(first.map(|at| Inner { commands: inner, at, through: Through::WithMore }))
+}
+
+fn deeper(mut simple: Simple, depth: usize) -> Result<Simple, NotUnderstood> {
+    // The bound on depth is the reader's.
+    super::lex::Reader::new("", depth + 1)?;
+    simple.inner = inner(&simple, depth + 1)?;
+    Ok(simple)
+}

@@ -1,0 +1,136 @@
+//! What a fake editor heard, as lines of text.
+
+use serde_json::Value;
+
+/// Characters of a result that a log shows.
+const SHOWN_CHARS: usize = 160;
+
+/// Joins the chunks of a message and orders what ends in any order.
+pub(crate) fn joined(heard: &[String]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in heard {
+        let head = |line: &str| line.split_once("] ").map(|(head, _)| head.to_owned());
+        let is_chunk = line.starts_with("< text[") || line.starts_with("< thought[");
+        match lines.last_mut() {
+            Some(last) if is_chunk && head(last) == head(line) => {
+                last.push_str(line.split_once("] ").map_or("", |(_, text)| text));
+            }
+            _ => lines.push(line.clone()),
+        }
+    }
+    // Calls that run side by side end in any order.
+    for run in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
+        run.sort();
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Spells an update; `None` for what no transcript shows.
+pub(crate) fn spelled(update: &Value) -> Option<String> {
+    let text = |field: &str| update[field].as_str().unwrap_or_default();
+    let line = match text("sessionUpdate") {
+        "agent_message_chunk" => chunk("text", update),
+        "agent_thought_chunk" => chunk("thought", update),
+        "user_message_chunk" => chunk("prompt", update),
+        "tool_call" => format!(
+            "< call {} {} {:?} {} {}{}{}",
+            text("toolCallId"),
+            text("name"),
+            text("title"),
+            update["status"].as_str().unwrap_or("pending"),
+            update["rawInput"],
+            contents(&update["content"]),
+            live(&update["_meta"]),
+        ),
+        "tool_call_update" => call_update(update),
+        "plan" => {
+            let entries = update["entries"].as_array().into_iter().flatten();
+            let entries = entries.map(|entry| {
+                let text = |field: &str| entry[field].as_str().unwrap_or_default();
+                format!("{} {}", text("status"), text("content"))
+            });
+            format!("< plan {}", entries.collect::<Vec<_>>().join(", "))
+        }
+        // When it last changed is the clock's business.
+        "session_info_update" if update.get("title").is_none() => return None,
+        // Only that something happened, and when.
+        "session_info_update" if update.get("title").is_none() => return None,
+        "session_info_update" => format!("< title {}", text("title")),
+        "usage_update" => format!("< usage {}/{}", update["used"], update["size"]),
+        "current_mode_update" => format!("< mode {}", text("currentModeId")),
+        "notice" => format!("< notice {} {:?} {:?}", text("severity"), text("title"), text("description")),
+        "compaction_update" => {
+            format!("< compaction {} {}{}", text("status"), text("error"), contents(&update["summary"]),)
+                .trim_end()
+                .to_owned()
+        }
+        "available_commands_update" => return None,
+        other => format!("< {other}"),
+    };
+    Some(line)
+}
+
+fn chunk(name: &str, update: &Value) -> String {
+    let shown = update["content"]["text"].as_str().unwrap_or_default().replace('\n', "⏎");
+    format!("< {name}[{}] {shown}", update["messageId"].as_str().unwrap_or_default())
+}
+
+fn call_update(update: &Value) -> String {
+    let text = |field: &str| update[field].as_str().unwrap_or_default();
+    if let Some(data) = update["_meta"]["terminal_output"]["data"].as_str() {
+        // How a running program's output is cut is chance.
+        return format!("~ {} {data:?}", text("toolCallId"));
+    }
+    let items = update["content"].as_array().into_iter().flatten();
+    let mut has_terminal = items.filter(|item| item["type"] == "terminal").peekable();
+    if update["status"] == "in_progress" && update.get("content").is_some() && has_terminal.peek().is_none() {
+        // How often a running program is looked at is chance.
+        return format!("~ {}", contents(&update["content"]));
+    }
+    format!(
+        "< call {} {}{}{}",
+        text("toolCallId"),
+        text("status"),
+        contents(&update["content"]),
+        live(&update["_meta"]),
+    )
+}
+
+/// Spells where a terminal of the agent's own begins and ends.
+fn live(meta: &Value) -> String {
+    let info = &meta["terminal_info"];
+    let mut line = match info["terminal_id"].as_str() {
+        Some(id) => format!(" [terminal {id} in {}]", info["cwd"].as_str().unwrap_or_default()),
+        None => String::new(),
+    };
+    if let Some(exit) = meta.get("terminal_exit") {
+        line += &format!(" [exit {} {}]", exit["exit_code"], exit["signal"]);
+    }
+    line
+}
+
+fn is_settled_call(line: &str) -> bool {
+    line.starts_with("< call ")
+        && (line.contains(" completed") || line.contains(" failed"))
+        && !line.contains('{')
+}
+
+fn contents(content: &Value) -> String {
+    let items = content.as_array().into_iter().flatten();
+    let shown = items.map(|item| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match item["type"].as_str() {
+            Some("diff") => {
+                format!(" diff {} {} -> {}", text(&item["path"]), item["oldText"], item["newText"])
+            }
+            Some("terminal") => format!(" terminal {}", text(&item["terminalId"])),
+            Some("text") => {
+                format!(" {:?}", text(&item["text"]).chars().take(SHOWN_CHARS).collect::<String>())
+            }
+            _ => {
+                format!(" {:?}", text(&item["content"]["text"]).chars().take(SHOWN_CHARS).collect::<String>())
+            }
+        }
+    });
+    shown.collect()
+}

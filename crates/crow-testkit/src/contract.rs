@@ -1,0 +1,177 @@
+//! What the protocol lets an agent say: the stable v1 schema, one answer to each request, nothing of the unknown.
+//!
+//! Knows lines and no process: whoever speaks with an agent tells it every line of both sides.
+
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use schema::{Part, Side, schema};
+
+/// The fields of a JSON-RPC message.
+const FIELDS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// One conversation, so far.
+#[derive(Debug, Default)]
+pub struct Contract {
+    /// Methods of the client's requests that have no answer, by id.
+    open: BTreeMap<String, Vec<String>>,
+    /// Lines of the client that nobody can read: each may be answered without an id.
+    n_unreadable: usize,
+    /// Methods of the agent's requests, by id.
+    asked: BTreeMap<String, String>,
+    /// Those that have no answer.
+    questions: BTreeSet<String>,
+    sessions: BTreeSet<String>,
+    /// Tool calls announced, by session and id.
+    calls: BTreeSet<(String, String)>,
+}
+
+impl Contract {
+    /// Notes a line of the client, however wrong it is.
+    pub fn said(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let is_answer = message.get("result").is_some() || message.get("error").is_some();
+        match (message["method"].as_str(), message.get("id")) {
+            (Some(method), Some(id)) => {
+                if let ("session/load" | "session/resume", Some(session)) =
+                    (method, message["params"]["sessionId"].as_str())
+                {
+                    self.sessions.insert(session.to_owned());
+                }
+                self.open.entry(id.to_string()).or_default().push(method.to_owned());
+            }
+            (Some(_), None) => {}
+            (None, Some(id)) if is_answer => {
+                self.questions.remove(&id.to_string());
+            }
+            (None, _) => self.n_unreadable += 1,
+        }
+    }
+
+    /// Reads a line of the agent.
+    ///
+    /// # Errors
+    ///
+    /// Says what in it is wrong.
+    pub fn hear(&mut self, line: &str) -> Result<Value, String> {
+        let message: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let Some(fields) = message.as_object() else { return Err("it is no object".into()) };
+        if let Some(field) = fields.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+            return Err(format!("JSON-RPC knows no field `{field}`"));
+        }
+        if message["jsonrpc"] != "2.0" {
+            return Err("it is no JSON-RPC 2.0".into());
+        }
+        match (message["method"].as_str(), message.get("id")) {
+            (Some(method), Some(id)) => self.hear_request(method, id, &message["params"]),
+            (Some(method), None) => self.hear_notification(method, &message["params"]),
+            (None, Some(id)) => self.hear_answer(id, &message),
+            (None, None) => Err("it has neither `method` nor `id`".into()),
+        }?;
+        Ok(message)
+    }
+
+    /// The client's requests that have no answer, by method.
+    pub fn unanswered(&self) -> Vec<&str> {
+        self.open.values().flatten().map(String::as_str).collect()
+    }
+
+    /// The method of a request of the agent.
+    pub fn asked(&self, id: &Value) -> Option<&str> {
+        self.asked.get(&id.to_string()).map(String::as_str)
+    }
+
+    fn hear_request(&mut self, method: &str, id: &Value, params: &Value) -> Result<(), String> {
+        check((Part::Request, Side::Client, method), params)?;
+        self.check_session(method, params)?;
+        let id = id.to_string();
+        if !self.questions.insert(id.clone()) {
+            return Err(format!("request {id} is there twice"));
+        }
+        self.asked.insert(id, method.to_owned());
+        match params["toolCall"]["toolCallId"].as_str() {
+            Some(call) => self.check_call(params, call),
+            None => Ok(()),
+        }
+    }
+
+    fn hear_notification(&mut self, method: &str, params: &Value) -> Result<(), String> {
+        if method.starts_with("$/") {
+            check((Part::Notification, Side::Protocol, method), params)?;
+            let id = &params["requestId"];
+            return self.asked(id).map(|_| ()).ok_or(format!("it cancels {id}, which it never asked"));
+        }
+        check((Part::Notification, Side::Client, method), params)?;
+        self.check_session(method, params)?;
+        let update = &params["update"];
+        let call = update["toolCallId"].as_str().unwrap_or_default();
+        match update["sessionUpdate"].as_str() {
+            Some("tool_call") => {
+                let session = params["sessionId"].as_str().unwrap_or_default();
+                self.calls.insert((session.to_owned(), call.to_owned()));
+                Ok(())
+            }
+            Some("tool_call_update") => self.check_call(params, call),
+            _ => Ok(()),
+        }
+    }
+
+    fn hear_answer(&mut self, id: &Value, message: &Value) -> Result<(), String> {
+        let method = match self.open.get_mut(&id.to_string()) {
+            Some(methods) if !methods.is_empty() => methods.remove(0),
+            _ if id.is_null() && self.n_unreadable > 0 && message.get("error").is_some() => {
+                self.n_unreadable -= 1;
+                return check_definition("Error", &message["error"]);
+            }
+            _ => return Err(format!("nobody waits for an answer to {id}")),
+        };
+        match (message.get("result"), message.get("error")) {
+            (None, Some(error)) => check_definition("Error", error),
+            (Some(result), None) => {
+                check((Part::Response, Side::Agent, &method), result)?;
+                if let ("session/new", Some(session)) = (method.as_str(), result["sessionId"].as_str()) {
+                    self.sessions.insert(session.to_owned());
+                }
+                Ok(())
+            }
+            _ => Err("an answer is a result or an error".into()),
+        }
+    }
+
+    fn check_session(&self, method: &str, params: &Value) -> Result<(), String> {
+        match params.get("sessionId").and_then(Value::as_str) {
+            Some(session) if !method.starts_with('_') && !self.sessions.contains(session) => {
+                Err(format!("the client has no session {session}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_call(&self, params: &Value, call: &str) -> Result<(), String> {
+        let session = params["sessionId"].as_str().unwrap_or_default();
+        let is_known = self.calls.contains(&(session.to_owned(), call.to_owned()));
+        is_known.then_some(()).ok_or(format!("call {call} was not announced"))
+    }
+}
+
+/// Checks a value against the definition for a part of a method.
+fn check((part, side, method): (Part, Side, &str), value: &Value) -> Result<(), String> {
+    match schema().definition(part, side, method) {
+        Some(definition) => check_definition(definition, value),
+        None if method.starts_with('_') => Ok(()),
+        None => Err(format!("the protocol knows no {part:?} of {method}")),
+    }
+}
+
+fn check_definition(definition: &str, value: &Value) -> Result<(), String> {
+    let found = schema().violations(definition, value);
+    if found.is_empty() { Ok(()) } else { Err(format!("it is no {definition}: {}", found.join("; "))) }
+}

@@ -1,0 +1,164 @@
+//! The stable v1 schema of the protocol, with one addition: a field it does not know is wrong.
+#![expect(clippy::expect_used, clippy::panic, reason = "a schema that cannot be read fails every test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::{Map, Value, json};
+
+/// The schema as it is published; the file beside it says where.
+const PUBLISHED: &str = include_str!("../../schema/acp-v1.json");
+
+/// What a definition is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The parameters of a request.
+    Request,
+    /// The result of a request.
+    Response,
+    /// The parameters of a notification.
+    Notification,
+}
+
+/// Who serves a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The agent serves it.
+    Agent,
+    /// The client serves it.
+    Client,
+    /// Both serve it.
+    Protocol,
+}
+
+pub(crate) struct Schema {
+    definitions: Map<String, Value>,
+    compiled: Mutex<BTreeMap<String, Arc<Validator>>>,
+}
+
+/// The schema, read once.
+pub(crate) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut document: Value = serde_json::from_str(PUBLISHED).expect("the schema is JSON");
+        close(&mut document["$defs"]);
+        let Value::Object(definitions) = document["$defs"].take() else { panic!("it has definitions") };
+        Schema { definitions, compiled: Mutex::default() }
+    })
+}
+
+impl Schema {
+    /// The name of the definition for a part of a method; `None` for an unknown method.
+    pub(crate) fn definition(&self, part: Part, side: Side, method: &str) -> Option<&str> {
+        let ending = format!("{part:?}");
+        let side = format!("{side:?}").to_lowercase();
+        let mut found = self.definitions.iter().filter(|(name, definition)| {
+            name.ends_with(&ending) && definition["x-side"] == *side && definition["x-method"] == *method
+        });
+        found.next().map(|(name, _)| name.as_str())
+    }
+
+    /// Says where and why a value is not what a definition wants; empty when it is.
+    pub(crate) fn violations(&self, definition: &str, value: &Value) -> Vec<String> {
+        let validator = self.validator(definition);
+        // Where something else is wrong too, the fields of the wrong part count as unknown.
+        let (unknown, wrong): (Vec<_>, Vec<_>) = validator
+            .iter_errors(value)
+            .partition(|error| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. }));
+        let found = if wrong.is_empty() { unknown } else { wrong };
+        found.iter().flat_map(causes).collect()
+    }
+
+    fn validator(&self, name: &str) -> Arc<Validator> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let validator = compiled.entry(name.to_owned()).or_insert_with(|| {
+            let root = json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "$ref": format!("#/$defs/{name}"),
+                "unevaluatedProperties": false,
+                "$defs": self.used_by(name),
+            });
+            let options = jsonschema::options().should_ignore_unknown_formats(true);
+            Arc::new(options.build(&root).expect("the schema can be compiled"))
+        });
+        Arc::clone(validator)
+    }
+
+    /// The definitions that one needs, itself included.
+    fn used_by(&self, name: &str) -> Map<String, Value> {
+        let mut used = BTreeSet::new();
+        let mut open = vec![name.to_owned()];
+        while let Some(name) = open.pop() {
+            if used.insert(name.clone()) {
+                references(&self.definitions[&name], &mut open);
+            }
+        }
+        used.into_iter().map(|name| (name.clone(), self.definitions[&name].clone())).collect()
+    }
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    if let Some(name) = referred(schema) {
+        found.push(name.to_owned());
+    }
+    match schema {
+        Value::Object(fields) => fields.values().for_each(|field| references(field, found)),
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn referred(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// Makes every object that stands in a field or a list refuse fields that nothing describes.
+///
+/// What is the protocol's to add goes to the schema first; ours goes to `_meta`.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, field) in &mut *fields {
+                match name.as_str() {
+                    "properties" => {
+                        field.as_object_mut().into_iter().flatten().for_each(|(_, site)| shut(site));
+                    }
+                    "items" => shut(field),
+                    _ => {}
+                }
+                close(field);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn shut(site: &mut Value) {
+    let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| site.get(key)?.as_array());
+    let is_described = referred(site).is_some() || parts.flatten().any(|part| referred(part).is_some());
+    if is_described && let Some(fields) = site.as_object_mut() {
+        fields.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
+    }
+}
+
+/// Spells an error; of alternatives only those whose tag fits.
+fn causes(error: &ValidationError<'_>) -> Vec<String> {
+    let own = || vec![format!("at {:?}: {}", error.instance_path().as_str(), error.masked_with("it"))];
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
+        return own();
+    };
+    let is_other = |branch: &&Vec<ValidationError<'_>>| {
+        branch.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
+    };
+    let mut found: Vec<String> =
+        context.iter().filter(|branch| !is_other(branch)).flatten().flat_map(causes).collect();
+    if found.is_empty() {
+        found = own();
+    }
+    found
+}

@@ -1,0 +1,271 @@
+//! A small MCP server on stdin and stdout, written by hand so that it can misbehave.
+//!
+//! It needs no program of its own: the test binary starts itself again, with one test to run, and that test serves.
+//! What is wrong with it is said in words, see [`command`].
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` reads best in place")]
+
+use std::{
+    io::{self, BufRead, Write},
+    path::Path,
+    process,
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+
+/// The word that has a test binary serve.
+const SERVE: &str = "serve";
+
+/// How often a file is looked for; only a program that waits for a test needs it.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Makes the command line of a server: this very test binary, running only the test `entry`, which has to call
+/// [`serve_when_asked`]. The words say how it misbehaves:
+///
+/// - `silent`: never answers; `broken`: complains and exits at once; `refusing`: refuses the handshake
+/// - `garbage`: says what is no protocol in between
+/// - `pages`: lists one tool a page; `endless`: the pages never end; `many`: lists 200 tools
+/// - `odd`: lists tools that are none, or have schemas that are none
+/// - `late=FILE`: answers when there is such a file
+/// - `stubborn`: stays when its input ends
+///
+/// # Panics
+/// When the test binary is not known to the system.
+pub fn command(entry: &str, words: &[&str]) -> (String, Vec<String>) {
+    let program = std::env::current_exe().expect("a test is a program");
+    let mut args = vec![entry.to_owned(), "--exact".to_owned(), "-q".to_owned()];
+    // To the harness these are names of tests that there are not.
+    args.extend([SERVE].iter().chain(words).map(|word| format!("mcp:{word}")));
+    (program.display().to_string(), args)
+}
+
+/// Serves until the input ends and exits, in a binary that was started for it; does nothing in any other.
+pub fn serve_when_asked() {
+    let words: Vec<String> =
+        std::env::args().filter_map(|word| word.strip_prefix("mcp:").map(str::to_owned)).collect();
+    if !words.iter().any(|word| word == SERVE) {
+        return;
+    }
+    let mut server = Server { words, hanging: Vec::new(), n_more: 0 };
+    // The test harness may have begun a line.
+    server.write("");
+    server.begin();
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        if let Ok(message) = serde_json::from_str(&line) {
+            server.hear(&message);
+        }
+    }
+    if server.is("stubborn") {
+        loop {
+            std::thread::park();
+        }
+    }
+    process::exit(0);
+}
+
+struct Server {
+    words: Vec<String>,
+    /// Calls that wait to be cancelled, with the file that is written then.
+    hanging: Vec<(Value, String)>,
+    n_more: usize,
+}
+
+impl Server {
+    fn is(&self, word: &str) -> bool {
+        self.words.iter().any(|other| other == word)
+    }
+
+    fn begin(&self) {
+        if self.is("broken") {
+            complain("cannot find the frobnicator\n");
+            process::exit(7);
+        }
+        for file in self.words.iter().filter_map(|word| word.strip_prefix("late=")) {
+            wait_for(file);
+        }
+    }
+
+    fn write(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        // Who does not read does not want it.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    }
+
+    fn say(&self, message: Value) {
+        if self.is("garbage") {
+            self.write("Listening on port 3000 ...\n{\"jsonrpc\": \"2.0\", \"id\"");
+        }
+        self.write(&message.to_string());
+    }
+
+    fn answer(&self, id: &Value, result: Value) {
+        self.say(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuse(&self, id: &Value, code: i64, message: &str) {
+        self.say(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+    }
+
+    fn hear(&mut self, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        match message["method"].as_str().unwrap_or_default() {
+            _ if self.is("silent") => {}
+            "initialize" if self.is("refusing") => self.refuse(id, -32000, "not today"),
+            "initialize" => self.answer(
+                id,
+                json!({
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": {"tools": {"listChanged": true}},
+                    "serverInfo": {"name": "test", "version": "1"},
+                }),
+            ),
+            "tools/list" => self.list(id, params["cursor"].as_str()),
+            "tools/call" => self.call(id, params),
+            "notifications/cancelled" => {
+                let request = &params["requestId"];
+                for (_, marker) in self.hanging.iter().filter(|(id, _)| id == request) {
+                    let _ = std::fs::write(marker, params["reason"].as_str().unwrap_or_default());
+                }
+            }
+            _ if !id.is_null() => self.refuse(id, -32601, "no such method"),
+            _ => {}
+        }
+    }
+
+    fn list(&self, id: &Value, cursor: Option<&str>) {
+        let mut tools = if self.is("odd") { odd_tools() } else { self.tools() };
+        if self.is("many") {
+            tools = (0..200).map(|number| tool(&format!("tool-{number}"))).collect();
+        }
+        if self.is("pages") || self.is("endless") {
+            let page: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+            let is_last = page + 1 >= tools.len() && !self.is("endless");
+            let next = if is_last { Value::Null } else { json!((page + 1).to_string()) };
+            let page: Vec<Value> = tools.into_iter().skip(page).take(1).collect();
+            return self.answer(id, json!({"tools": page, "nextCursor": next}));
+        }
+        self.answer(id, json!({"tools": tools}));
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let names = [
+            "echo",
+            "read",
+            "env",
+            "image",
+            "huge",
+            "fail",
+            "refuse",
+            "structured",
+            "mixed",
+            "odd",
+            "progress",
+            "hang",
+            "die",
+            "more",
+        ];
+        let more = (1..=self.n_more).map(|number| tool(&format!("more-{number}")));
+        names.iter().map(|name| tool(name)).chain(more).collect()
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) {
+        let arguments = params["arguments"].as_object().cloned().unwrap_or_default();
+        let text_of = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match params["name"].as_str().unwrap_or_default() {
+            "hang" => self.hanging.push((id.clone(), text_of("marker"))),
+            "die" => {
+                complain(&text_of("words"));
+                process::exit(3);
+            }
+            "refuse" => self.refuse(id, -32602, "the colour is missing"),
+            "progress" => {
+                let token = &params["_meta"]["progressToken"];
+                let progress =
+                    json!({"progressToken": token, "progress": 1, "total": 2, "message": "half way"});
+                self.say(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}));
+                wait_for(&text_of("until"));
+                self.answer(id, text("all the way"));
+            }
+            "more" => {
+                self.n_more += 1;
+                self.say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                self.answer(id, text("there is more"));
+            }
+            "env" => {
+                #[expect(clippy::disallowed_methods, reason = "what is in it is the question")]
+                let value = std::env::var(text_of("name")).unwrap_or_else(|_| "(not set)".to_owned());
+                self.answer(id, text(&value));
+            }
+            name => self.answer(id, result(name, &arguments)),
+        }
+    }
+}
+
+fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "title": "Harmless",
+        "description": format!("Does {name}."),
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "annotations": {"readOnlyHint": true},
+    })
+}
+
+fn odd_tools() -> Vec<Value> {
+    vec![
+        json!({"description": "has no name"}),
+        json!("a text"),
+        json!({"name": "no-schema"}),
+        json!({"name": "list-schema", "inputSchema": ["text"]}),
+        json!({"name": "text-schema", "inputSchema": {"type": "string"}}),
+        json!({"name": "bare-schema", "inputSchema": {}}),
+        json!({"name": "huge-schema", "inputSchema": {"type": "object", "title": "x".repeat(100_000)}}),
+        json!({"name": "wordy", "description": format!("a\u{1b}[31m{}", "ü".repeat(100_000)), "inputSchema": {"type": "object"}}),
+        json!({"name": "weird näme/with.dots", "inputSchema": {"type": "object"}}),
+        json!({"name": "weird_n_me/with.dots", "inputSchema": {"type": "object"}}),
+        json!({"name": "n".repeat(100), "inputSchema": {"type": "object"}}),
+        json!({"name": "n".repeat(1000), "inputSchema": {"type": "object"}}),
+        json!({"name": "no-schema", "description": "again"}),
+    ]
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+fn result(name: &str, arguments: &Map<String, Value>) -> Value {
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="});
+    match name {
+        "image" => json!({"content": [{"type": "text", "text": "look:"}, image]}),
+        "huge" => text(&"ü".repeat(500_000)),
+        "fail" => json!({"content": [{"type": "text", "text": "it did not work"}], "isError": true}),
+        "structured" => json!({"content": [], "structuredContent": {"n": 1}}),
+        "mixed" => json!({"content": [
+            {"type": "resource", "resource": {"uri": "note://1", "text": "a note"}},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "description": "the first"},
+            {"type": "resource", "resource": {"uri": "blob://1", "blob": "AAAA"}},
+            {"type": "audio", "mimeType": "audio/wav", "data": "AAAA"},
+            {"type": "image", "mimeType": "image/svg+xml", "data": "AAAA"},
+            {"type": "image", "mimeType": "image/png", "data": "not base64!"},
+            image,
+            {"type": "text", "text": "the end"},
+        ]}),
+        "odd" => {
+            json!({"content": [{"type": "hologram", "text": "?"}, {"type": "text", "text": "and text"}]})
+        }
+        _ => text(&Value::Object(arguments.clone()).to_string()),
+    }
+}
+
+fn complain(text: &str) {
+    // Who does not read does not want it.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn wait_for(file: &str) {
+    while !Path::new(file).exists() {
+        std::thread::sleep(LOOK);
+    }
+}

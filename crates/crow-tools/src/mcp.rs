@@ -1,0 +1,112 @@
+//! The MCP servers of a session: started, kept alive, asked, and ended with it.
+//!
+//! Must never know who may call what: a server's tools are tools like ours, and what a server says of itself is
+//! the word of a stranger. Only this module names the MCP SDK.
+
+mod call;
+mod connect;
+mod http;
+mod keeper;
+mod link;
+mod listing;
+mod news;
+mod outcome;
+mod server;
+mod sse;
+mod stderr;
+mod tool;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use crow_core::McpServer;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::{keeper::Keeper, news::News, server::Server, tool::McpTool};
+use crate::{Tool, Tools};
+
+/// What a session's servers are given.
+#[derive(Debug, Clone)]
+pub struct McpHome {
+    /// The folder their programs start in.
+    pub cwd: PathBuf,
+    /// Variables that their programs do not inherit.
+    pub secret_variables: Vec<String>,
+}
+
+/// The MCP servers of one session. Dropping it ends them.
+pub struct McpServers {
+    servers: Vec<Arc<Server>>,
+    news: Arc<News>,
+    _end: DropGuard,
+}
+
+impl McpServers {
+    /// Starts to connect to all of them, side by side, in the background. Their programs end with the programs
+    /// of `tools`, at the latest.
+    pub fn start(servers: Vec<McpServer>, home: McpHome, tools: &Tools) -> Self {
+        let (home, cut) = (Arc::new(home), CancellationToken::new());
+        let news = Arc::new(News::default());
+        let mut started: Vec<Arc<Server>> = Vec::with_capacity(servers.len());
+        for settings in servers {
+            let name = free_name(&settings.name, &started);
+            let server = Arc::new(Server::new(name));
+            let keeper = Keeper {
+                server: server.clone(),
+                transport: settings.transport,
+                home: home.clone(),
+                groups: tools.groups().clone(),
+                news: news.clone(),
+                cut: cut.clone(),
+            };
+            tokio::spawn(keeper.run());
+            started.push(server);
+        }
+        Self { servers: started, news, _end: cut.drop_guard() }
+    }
+
+    /// Waits until each server is ready or has failed, at most `within`.
+    pub async fn settled(&self, within: Duration) {
+        let all = async {
+            for server in &self.servers {
+                server.settled().await;
+            }
+        };
+        // Who is late is late: its tools come when they come.
+        let _ = timeout(within, all).await;
+    }
+
+    /// Shows the tools there are now: those of each server in turn, in its own order.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let tools = self.servers.iter().flat_map(|server| {
+            let tools = server.tools();
+            let tools = tools.iter().map(|listed| McpTool::new(server.clone(), listed.clone()));
+            tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect::<Vec<_>>()
+        });
+        tools.collect()
+    }
+
+    /// Takes what a person should know and was not told yet, a sentence each.
+    pub fn take_news(&self) -> Vec<String> {
+        self.news.take()
+    }
+
+    /// Waits until there is something to tell, and takes it. Dropping the future loses nothing.
+    pub async fn news(&self) -> Vec<String> {
+        self.news.next().await
+    }
+}
+
+impl std::fmt::Debug for McpServers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.servers.iter().map(|server| &server.name)).finish()
+    }
+}
+
+/// Two servers of one name would share what a person allowed one of them.
+fn free_name(wanted: &str, started: &[Arc<Server>]) -> String {
+    let is_taken = |name: &str| started.iter().any(|server| server.name == name);
+    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
+    let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}

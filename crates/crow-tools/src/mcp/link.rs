@@ -1,0 +1,102 @@
+//! One connection to a server, and what the server says on it without being asked.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rmcp::{
+    ClientHandler, Peer, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
+        ProtocolVersion,
+    },
+    service::NotificationContext,
+};
+use tokio::sync::{Notify, watch};
+
+/// A line or two under a running call.
+const PROGRESS_CHARS_MAX: usize = 1000;
+
+/// A connection that was made.
+pub(super) struct Link {
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) heard: Heard,
+}
+
+impl Link {
+    /// Tells whether more can be asked on it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.peer.is_transport_closed()
+    }
+}
+
+/// What a server says by itself. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Heard {
+    calls: Arc<Mutex<HashMap<ProgressToken, watch::Sender<String>>>>,
+    pub(super) tools_changed: Arc<Notify>,
+}
+
+impl Heard {
+    /// Listens to the progress of a call for as long as the result lives.
+    pub(super) fn progress_of(&self, token: ProgressToken) -> CallProgress {
+        let (told, texts) = watch::channel(String::new());
+        self.calls().insert(token.clone(), told);
+        CallProgress { heard: self.clone(), token, texts }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, watch::Sender<String>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The progress of one call; the newest counts.
+pub(super) struct CallProgress {
+    heard: Heard,
+    token: ProgressToken,
+    texts: watch::Receiver<String>,
+}
+
+impl CallProgress {
+    /// Waits for news of the call.
+    pub(super) async fn next(&mut self) -> String {
+        match self.texts.changed().await {
+            Ok(()) => self.texts.borrow_and_update().clone(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for CallProgress {
+    fn drop(&mut self) {
+        self.heard.calls().remove(&self.token);
+    }
+}
+
+impl ClientHandler for Heard {
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("crow", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), us)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        if let Some(told) = self.calls().get(&params.progress_token) {
+            told.send_replace(progress_text(&params));
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tools_changed.notify_one();
+    }
+}
+
+fn progress_text(params: &ProgressNotificationParam) -> String {
+    let message = params.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
+    match (message, params.total) {
+        (Some(message), _) => message.chars().take(PROGRESS_CHARS_MAX).collect(),
+        (None, Some(total)) => format!("{} of {total}", params.progress),
+        (None, None) => params.progress.to_string(),
+    }
+}

@@ -1,0 +1,164 @@
+//! A server's result as an outcome, of bounded size. Pure.
+
+use std::fmt::Write as _;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use crow_core::{Content, Outcome, Part, Status};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
+
+/// About 25,000 tokens: one call must not fill a model's window.
+const TEXT_BYTES_MAX: usize = 100_000;
+
+/// What providers take of an image in base64.
+const IMAGE_BYTES_MAX: usize = 5_000_000;
+
+/// A handful of screenshots; providers refuse requests that are too large as a whole.
+const IMAGES_MAX: usize = 8;
+
+/// The images that every provider takes; another one would have the whole conversation refused.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// What the SDK could read of a result.
+pub(super) enum Answer {
+    Result(CallToolResult),
+    /// A result with something in it that the SDK does not know.
+    Odd(Value),
+}
+
+/// Makes an outcome of an answer.
+pub(super) fn outcome(answer: Answer) -> Outcome {
+    let mut gathered = Gathered::default();
+    let is_error = match answer {
+        Answer::Result(result) => {
+            let is_empty = result.content.is_empty();
+            result.content.into_iter().for_each(|block| gathered.block(block));
+            gathered.structured(result.structured_content.filter(|_| is_empty));
+            result.is_error
+        }
+        Answer::Odd(Value::Object(mut result)) => {
+            let is_error = result.get("isError").and_then(Value::as_bool);
+            match result.remove("content") {
+                Some(Value::Array(blocks)) if !blocks.is_empty() => {
+                    for block in blocks {
+                        match serde_json::from_value(block.clone()) {
+                            Ok(block) => gathered.block(block),
+                            Err(_) => gathered.text(&block.to_string()),
+                        }
+                    }
+                }
+                Some(Value::String(text)) => gathered.text(&text),
+                _ => gathered.structured(result.remove("structuredContent")),
+            }
+            is_error
+        }
+        Answer::Odd(other) => {
+            gathered.text(&other.to_string());
+            None
+        }
+    };
+    gathered.into_outcome(if is_error == Some(true) { Status::Failed } else { Status::Done })
+}
+
+#[derive(Default)]
+struct Gathered {
+    parts: Vec<Part>,
+    /// The text since the last image.
+    text: String,
+    n_text_bytes: usize,
+    n_images: usize,
+}
+
+impl Gathered {
+    fn block(&mut self, block: ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.text(&text.text),
+            ContentBlock::Image(image) => self.image(image.mime_type, image.data),
+            ContentBlock::Audio(audio) => self.left_out("audio", &audio.mime_type, audio.data.len()),
+            ContentBlock::Resource(embedded) => self.resource(embedded.resource),
+            ContentBlock::ResourceLink(link) => {
+                let mut line = format!("resource {}", link.uri);
+                for more in [Some(link.name), link.description].into_iter().flatten() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(line, " ({more})");
+                }
+                self.text(&line);
+            }
+            other => self.text(&serde_json::to_string(&other).unwrap_or_default()),
+        }
+    }
+
+    fn resource(&mut self, resource: ResourceContents) {
+        match resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                self.text(&format!("resource {uri}:\n{text}"));
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                self.text(&format!("resource {uri}:"));
+                self.image(mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()), blob);
+            }
+            _ => self.text("(a resource of an unknown kind)"),
+        }
+    }
+
+    /// Adds text below what is there, as far as there is room.
+    fn text(&mut self, text: &str) {
+        let text = text.trim_end_matches('\n');
+        if text.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let room = TEXT_BYTES_MAX.saturating_sub(self.n_text_bytes);
+        self.n_text_bytes += text.len();
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+
+    fn image(&mut self, mime: String, data: String) {
+        let fits = IMAGE_TYPES.contains(&mime.as_str())
+            && data.len() <= IMAGE_BYTES_MAX
+            && self.n_images < IMAGES_MAX
+            && BASE64_STANDARD.decode(&data).is_ok_and(|bytes| !bytes.is_empty());
+        if !fits {
+            return self.left_out("data", &mime, data.len());
+        }
+        self.n_images += 1;
+        self.close_text();
+        self.parts.push(Part::Image { mime, data });
+    }
+
+    fn structured(&mut self, value: Option<Value>) {
+        if let Some(value) = value {
+            self.text(&serde_json::to_string_pretty(&value).unwrap_or_default());
+        }
+    }
+
+    fn left_out(&mut self, what: &str, mime: &str, n_base64: usize) {
+        let n_bytes = n_base64 / 4 * 3;
+        self.text(&format!("({what} of type {mime}, about {n_bytes} bytes, not shown)"));
+    }
+
+    fn close_text(&mut self) {
+        if !self.text.is_empty() {
+            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+        }
+    }
+
+    fn into_outcome(mut self, status: Status) -> Outcome {
+        if self.n_text_bytes > TEXT_BYTES_MAX {
+            let n_bytes = self.n_text_bytes;
+            let _ = write!(self.text, "\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
+        }
+        self.close_text();
+        if self.parts.is_empty() {
+            self.parts.push(Part::Text("(no output)".to_owned()));
+        }
+        let shown = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(Content::Text(text.clone())),
+            Part::Image { mime, data } => Some(Content::Image { mime: mime.clone(), data: data.clone() }),
+            Part::Link { .. } | Part::Resource { .. } => None,
+        });
+        Outcome { status, for_client: shown.collect(), for_model: self.parts, plan: None }
+    }
+}

@@ -1,0 +1,136 @@
+//! One server as everybody sees it: where it stands and which tools it has. Knows no transport.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{link::Link, listing::Listed};
+
+/// A server, shared between its keeper and its tools.
+pub(super) struct Server {
+    pub(super) name: String,
+    standing: watch::Sender<Standing>,
+    /// The life that somebody wants begun, counted from 1.
+    wanted: watch::Sender<u32>,
+    tools: Mutex<Arc<[Arc<Listed>]>>,
+}
+
+/// Where a server stands.
+#[derive(Clone)]
+pub(super) enum Standing {
+    Connecting,
+    Ready(Arc<Link>),
+    /// It can be started again, for this life.
+    Ended {
+        end: End,
+        next_life: u32,
+    },
+    /// It will not come, or not come again.
+    Failed(End),
+}
+
+/// Why a server is not there.
+#[derive(Debug, Clone, Default)]
+pub(super) struct End {
+    /// A clause that fits after "the server ended: ".
+    pub(super) why: String,
+    /// The end of what it complained of.
+    pub(super) said: String,
+}
+
+impl End {
+    pub(super) fn of(why: impl Into<String>) -> Self {
+        Self { why: why.into(), said: String::new() }
+    }
+
+    /// Adds its last line for a person, who sees the rest in the log.
+    pub(super) fn in_short(&self) -> String {
+        match self.said.lines().rfind(|line| !line.trim().is_empty()) {
+            Some(line) => format!("{}: {}", self.why, crate::tool::title(line)),
+            None => self.why.clone(),
+        }
+    }
+
+    /// Adds all that is left of its words for a model, which may understand them.
+    pub(super) fn in_full(&self) -> String {
+        if self.said.is_empty() {
+            self.why.clone()
+        } else {
+            format!("{}; the end of what it said:\n{}", self.why, self.said)
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            standing: watch::Sender::new(Standing::Connecting),
+            wanted: watch::Sender::new(1),
+            tools: Mutex::new(Arc::new([])),
+        }
+    }
+
+    pub(super) fn tools(&self) -> Arc<[Arc<Listed>]> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn list(&self, tools: Vec<Arc<Listed>>) {
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools.into();
+    }
+
+    pub(super) fn stand(&self, standing: Standing) {
+        if matches!(standing, Standing::Failed(_)) {
+            self.list(Vec::new());
+        }
+        self.standing.send_replace(standing);
+    }
+
+    /// Waits until it is known whether the server is there.
+    pub(super) async fn settled(&self) {
+        // The sender is ours, so it is there.
+        let _ =
+            self.standing.subscribe().wait_for(|standing| !matches!(standing, Standing::Connecting)).await;
+    }
+
+    /// Waits until a life is wanted.
+    pub(super) async fn wanted(&self, life: u32) {
+        let _ = self.wanted.subscribe().wait_for(|wanted| *wanted >= life).await;
+    }
+
+    /// Gives the connection; a server that has ended is started again, once.
+    pub(super) async fn link(&self) -> Result<Arc<Link>, End> {
+        let mut standing = self.standing.subscribe();
+        let mut asked = None;
+        loop {
+            let now = standing.borrow_and_update().clone();
+            match now {
+                Standing::Ready(link) => return Ok(link),
+                Standing::Failed(end) => return Err(end),
+                Standing::Ended { end, next_life } if asked.is_some_and(|asked| asked < next_life) => {
+                    return Err(end);
+                }
+                Standing::Ended { next_life, .. } => {
+                    asked = Some(next_life);
+                    self.wanted.send_replace(next_life);
+                }
+                Standing::Connecting => {}
+            }
+            if standing.changed().await.is_err() {
+                return Err(End::default());
+            }
+        }
+    }
+
+    /// Waits until a connection is known to be over, and says why it is.
+    pub(super) async fn end_of(&self, link: &Arc<Link>) -> End {
+        let is_over = |standing: &Standing| match standing {
+            Standing::Ready(current) => !Arc::ptr_eq(current, link),
+            Standing::Connecting | Standing::Ended { .. } | Standing::Failed(_) => true,
+        };
+        match self.standing.subscribe().wait_for(is_over).await.map(|standing| standing.clone()) {
+            Ok(Standing::Ended { end, .. } | Standing::Failed(end)) => end,
+            Ok(Standing::Connecting | Standing::Ready(_)) | Err(_) => End::of("the connection is over"),
+        }
+    }
+}

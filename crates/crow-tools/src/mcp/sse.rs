@@ -1,0 +1,198 @@
+//! The older HTTP transport: answers come on one long stream of events, requests go to an address that the stream
+//! names first. The SDK does not speak it any more.
+
+use std::collections::VecDeque;
+
+use reqwest::{
+    Client, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap},
+};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+
+use super::http;
+
+/// What the SDK takes on the other transports, too.
+const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Why a request did not get through.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseError {
+    #[error("the request failed")]
+    Request(#[from] reqwest::Error),
+    #[error("it answered HTTP {0}")]
+    Status(u16),
+}
+
+/// A stream that is open, and where to write to.
+pub(super) struct SseTransport {
+    client: Client,
+    headers: HeaderMap,
+    endpoint: Url,
+    stream: Stream,
+}
+
+/// Opens the stream and waits for the address.
+pub(super) async fn transport(url: &str, headers: &[(String, String)]) -> Result<SseTransport, String> {
+    let (client, url) = http::client(url).await?;
+    let headers: HeaderMap = http::read_headers(headers)?.into_iter().collect();
+    let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
+    let response = request.send().await.map_err(|error| super::connect::cause(&error))?;
+    match response.status().as_u16() {
+        200 => {}
+        401 | 403 => return Err(http::WANTS_KEY.to_owned()),
+        status => return Err(format!("it answered HTTP {status}")),
+    }
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("text/event-stream") {
+        return Err("it answered with something that is no stream of events".to_owned());
+    }
+    let mut stream = Stream { response, decoder: Decoder::default(), ready: VecDeque::new() };
+    let endpoint = loop {
+        match stream.next().await {
+            Some(event) if event.name == "endpoint" => break event.data,
+            Some(_) => {}
+            None => return Err("its stream ended before it named an address".to_owned()),
+        }
+    };
+    let endpoint = url.join(endpoint.trim()).map_err(|_| "it named an address that is none".to_owned())?;
+    // Anywhere else the headers would go to a stranger.
+    if endpoint.origin() != url.origin() {
+        return Err("it named an address of another server".to_owned());
+    }
+    Ok(SseTransport { client, headers, endpoint, stream })
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = SseError;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+        let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(&message);
+        async move {
+            let status = request.send().await?.status();
+            if status.is_success() { Ok(()) } else { Err(SseError::Status(status.as_u16())) }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let event = self.stream.next().await?;
+            if event.name.is_empty() || event.name == "message" {
+                match serde_json::from_str(&event.data) {
+                    Ok(message) => return Some(message),
+                    Err(error) => tracing::debug!(%error, "an event that is no message"),
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), SseError> {
+        Ok(())
+    }
+}
+
+struct Stream {
+    response: Response,
+    decoder: Decoder,
+    ready: VecDeque<Event>,
+}
+
+impl Stream {
+    /// Waits for an event; none when the stream is over. Dropping the future loses nothing.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            match self.response.chunk().await {
+                Ok(Some(chunk)) => self.ready.extend(self.decoder.feed(&chunk)?),
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::debug!(error = %error.without_url(), "a stream of events broke");
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Event {
+    name: String,
+    data: String,
+}
+
+/// Bytes to events. Knows nothing of what they say.
+#[derive(Default)]
+struct Decoder {
+    /// The beginning of a line.
+    line: Vec<u8>,
+    /// The beginning of an event.
+    event: Event,
+    /// The last line ended with CR: an LF now belongs to it.
+    after_cr: bool,
+}
+
+impl Decoder {
+    /// Takes the next bytes and gives the events that they complete; none at all when one is too long.
+    fn feed(&mut self, chunk: &[u8]) -> Option<Vec<Event>> {
+        let mut events = Vec::new();
+        for &byte in chunk {
+            let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
+            match byte {
+                b'\n' if after_cr => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                _ => self.line.push(byte),
+            }
+            if self.line.len() + self.event.data.len() > EVENT_BYTES_MAX {
+                return None;
+            }
+        }
+        Some(events)
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let mut event = std::mem::take(&mut self.event);
+            // Each line of data left its end behind.
+            return event.data.pop().map(|_| event);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "event" => value.clone_into(&mut self.event.name),
+            "data" => {
+                self.event.data.push_str(value);
+                self.event.data.push('\n');
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decoder;
+
+    #[test]
+    fn events_cut_anywhere() {
+        let text = ": hello\r\nevent: endpoint\r\ndata: /a\r\n\r\ndata: é\ndata:b\n\nevent: x\n\nid: 1\rdata\r\rdata: cut";
+        let whole = format!("{:?}", Decoder::default().feed(text.as_bytes()).unwrap());
+        for n_bytes in 1..text.len() {
+            let mut decoder = Decoder::default();
+            let events: Vec<_> =
+                text.as_bytes().chunks(n_bytes).flat_map(|chunk| decoder.feed(chunk).unwrap()).collect();
+            assert_eq!(format!("{events:?}"), whole, "in pieces of {n_bytes}");
+        }
+        expect_test::expect![[r#"[Event { name: "endpoint", data: "/a" }, Event { name: "", data: "é\nb" }, Event { name: "", data: "" }]"#]].assert_eq(&whole);
+    }
+}

@@ -1,0 +1,249 @@
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex},
+};
+
+use crow_core::{McpServer, McpTransport};
+use expect_test::expect;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+
+use super::mcp::{check, check_listed};
+
+/// Serves MCP at `/mcp/` for who has the key, and sends `/mcp` there.
+async fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let events = Events::default();
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(stream, events.clone()));
+        }
+    });
+    format!("http://{address}")
+}
+
+/// The long streams that are open.
+type Events = Arc<Mutex<Vec<mpsc::Sender<String>>>>;
+
+async fn answer(stream: TcpStream, events: Events) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).await.ok().filter(|n_bytes| *n_bytes > 0)?;
+            match line.trim_end() {
+                "" => break,
+                line => head.push(line.to_lowercase()),
+            }
+        }
+        let n_bytes = head.iter().find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; n_bytes.map_or(0, |n_bytes| n_bytes.parse().unwrap())];
+        stream.read_exact(&mut body).await.ok()?;
+        let message = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        if head[0].starts_with("get /sse") {
+            return stream_events(stream, &head, &events).await;
+        }
+        let (status, headers, mut body) = reply(&head, &message);
+        if head[0].starts_with("post /messages") && !body.is_empty() {
+            let event = format!("event: message\ndata: {}\n\n", std::mem::take(&mut body));
+            let streams = events.lock().unwrap().clone();
+            for stream in streams {
+                let _ = stream.send(event.clone()).await;
+            }
+        }
+        let mut text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
+        for header in headers {
+            write!(text, "{header}\r\n").unwrap();
+        }
+        stream.write_all(format!("{text}\r\n{body}").as_bytes()).await.ok()?;
+    }
+}
+
+async fn stream_events(mut stream: BufReader<TcpStream>, head: &[String], events: &Events) -> Option<()> {
+    let place = head[0].split([' ', '?']).nth(2).unwrap_or_default();
+    let place = if place == "elsewhere" { "http://127.0.0.2:1/messages" } else { "/messages?id=1" };
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: hello\n\nevent: endpoint\ndata: ";
+    let (sender, mut receiver) = mpsc::channel(8);
+    events.lock().unwrap().push(sender);
+    stream.write_all(format!("{head}{place}\n\n").as_bytes()).await.ok()?;
+    while let Some(event) = receiver.recv().await {
+        stream.write_all(event.as_bytes()).await.ok()?;
+    }
+    Some(())
+}
+
+fn reply(head: &[String], message: &Value) -> (&'static str, Vec<&'static str>, String) {
+    let none = String::new;
+    if head[0].starts_with("post /mcp http") {
+        return ("307 Temporary Redirect", vec!["location: /mcp/"], none());
+    }
+    if head[0].starts_with("post /away http") {
+        return ("307 Temporary Redirect", vec!["location: http://127.0.0.2:1/mcp/"], none());
+    }
+    if !head[0].starts_with("post /mcp/ http") && !head[0].starts_with("post /messages") {
+        return ("405 Method Not Allowed", vec![], none());
+    }
+    if !head.iter().any(|line| line == "x-key: secret") {
+        return ("401 Unauthorized", vec!["www-authenticate: Bearer"], none());
+    }
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "test", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "shout", "inputSchema": {"type": "object"}}]}),
+        "tools/call" if message["params"]["arguments"]["text"] == "fail" => {
+            return ("503 Service Unavailable", vec![], "down".to_owned());
+        }
+        "tools/call" => {
+            let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default().to_uppercase();
+            json!({"content": [{"type": "text", "text": text}]})
+        }
+        _ => return ("202 Accepted", vec![], none()),
+    };
+    let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    ("200 OK", vec!["content-type: application/json", "mcp-session-id: 1"], body)
+}
+
+fn http(url: String, headers: &[(&str, &str)]) -> McpServer {
+    let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    McpServer { name: "web".to_owned(), transport: McpTransport::Http { url, headers } }
+}
+
+#[tokio::test]
+async fn calls() {
+    let calls = [
+        ("shout", json!({"text": "hello"})),
+        ("shout", json!({"text": "fail"})),
+        ("shout", json!({"text": "again"})),
+    ];
+    let server = http(serve().await + "/mcp", &[("X-Key", "secret")]);
+    check(
+        server,
+        &calls,
+        expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: HELLO
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Failed: could not ask the MCP server web: HTTP 503
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: AGAIN
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn without_the_key() {
+    check_listed(http(serve().await + "/mcp/", &[]), expect![[r#"
+        news: The MCP server web did not start: it wants to know who asks; give it a key among its `headers`. Its tools are missing.
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn sent_elsewhere() {
+    check_listed(http(serve().await + "/away", &[("X-Key", "secret")]), expect![[r#"
+        news: The MCP server web did not start: it answered HTTP 307 Temporary Redirect. Its tools are missing.
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn no_such_place() {
+    check_listed(http(serve().await + "/nothing?key=secret", &[("X-Key", "secret")]), expect![[r#"
+        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed. Its tools are missing.
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    check_listed(
+        http("http://127.0.0.1:1/mcp?key=secret".to_owned(), &[]),
+        expect![[r#"
+        news: The MCP server web did not start: Connection refused (os error 111). Its tools are missing.
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_address_and_no_header() {
+    check_listed(http("ftp://example.org".to_owned(), &[]), expect![[r#"
+        news: The MCP server web did not start: its `url` begins with neither http:// nor https://. Its tools are missing.
+    "#]]).await;
+    check_listed(http("nonsense".to_owned(), &[]), expect![[r#"
+        news: The MCP server web did not start: its `url` is no address: relative URL without a base. Its tools are missing.
+    "#]]).await;
+    check_listed(http("http://127.0.0.1:1/".to_owned(), &[("X-Key", "a\nb")]), expect![[r#"
+        news: The MCP server web did not start: its header "X-Key" has characters that no header may have. Its tools are missing.
+    "#]]).await;
+    check_listed(http("http://127.0.0.1:1/".to_owned(), &[("Accept", "a")]), expect![[r#"
+        news: The MCP server web did not start: Header name 'accept' is reserved and conflicts with default headers. Its tools are missing.
+    "#]]).await;
+}
+
+fn sse(url: String, headers: &[(&str, &str)]) -> McpServer {
+    match http(url, headers) {
+        McpServer { name, transport: McpTransport::Http { url, headers } } => {
+            McpServer { name, transport: McpTransport::Sse { url, headers } }
+        }
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn the_old_transport() {
+    let calls = [
+        ("shout", json!({"text": "hello"})),
+        ("shout", json!({"text": "fail"})),
+        ("shout", json!({"text": "again"})),
+    ];
+    check(
+        sse(serve().await + "/sse", &[("X-Key", "secret")]),
+        &calls,
+        expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: HELLO
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Failed: could not ask the MCP server web: it answered HTTP 503
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: AGAIN
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_old_transport_without_the_key() {
+    check_listed(
+        sse(serve().await + "/sse", &[]),
+        expect![[r#"
+        news: The MCP server web did not start: it answered HTTP 401. Its tools are missing.
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_old_transport_elsewhere() {
+    check_listed(
+        sse(serve().await + "/sse?elsewhere", &[("X-Key", "secret")]),
+        expect![[r#"
+        news: The MCP server web did not start: it named an address of another server. Its tools are missing.
+    "#]],
+    )
+    .await;
+    check_listed(
+        sse(serve().await + "/mcp/", &[("X-Key", "secret")]),
+        expect![[r#"
+        news: The MCP server web did not start: it answered HTTP 405. Its tools are missing.
+    "#]],
+    )
+    .await;
+}
