@@ -1,10 +1,17 @@
 //! The one place that reads the clock.
 
+use std::time::Duration;
+
 use crow_store::Timestamp;
 
 /// Reads the time.
 pub(crate) fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
+}
+
+/// Tells when it was this much earlier.
+pub(crate) fn earlier(by: Duration) -> Timestamp {
+    Timestamp(now().0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Shows today's date as the person's calendar has it.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use crow_core::{Failure, FailureKind, Limits, McpServer, Mode, Rules};
 use crow_model::{Http, ModelSettings};
@@ -10,7 +12,11 @@ use crow_store::Store;
 use crow_tools::Tools;
 use tokio::sync::OnceCell;
 
+use crate::clock;
 use crate::toolbox::ToolSet;
+
+/// A client that opens a session and comes back to speak in it does so within days.
+const EMPTY_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// What the configuration says about sessions.
 #[derive(Debug, Clone)]
@@ -44,6 +50,8 @@ pub struct Kit {
     /// The tools that Crow brings along.
     pub(crate) own_tools: Arc<ToolSet>,
     http: OnceCell<Http>,
+    /// Old sessions that nobody spoke in were looked for.
+    is_swept: AtomicBool,
 }
 
 impl fmt::Debug for Kit {
@@ -60,6 +68,7 @@ impl Kit {
             store,
             own_tools: Arc::new(ToolSet::new(tools)),
             http: OnceCell::new(),
+            is_swept: AtomicBool::new(false),
         }
     }
 
@@ -88,6 +97,11 @@ impl Kit {
         // The first write after a start waits for the disk once; let it be this one.
         if let Err(error) = self.store.sync().await {
             tracing::info!(%error, "the store does not work yet; the first prompt says so");
+        }
+        if !self.is_swept.swap(true, Ordering::Relaxed)
+            && let Err(error) = self.store.forget_empty(clock::earlier(EMPTY_KEPT)).await
+        {
+            tracing::info!(%error, "could not forget sessions that nobody spoke in");
         }
         if let Err(failure) = self.http().await {
             tracing::info!(%failure, "could not make the HTTP client yet; the first prompt says so");

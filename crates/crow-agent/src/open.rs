@@ -1,5 +1,7 @@
 //! How sessions come to be: new, or from what is stored.
 
+use std::sync::Arc;
+
 use crow_acp::{Client, Place};
 use crow_core::{
     Call, Entry, Failure, FailureKind, Grants, ModelInfo, Options, Outcome, SessionId, ThoughtLevel,
@@ -8,12 +10,13 @@ use crow_core::{
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::kit::Kit;
-use crate::run_turn::{Conversation, OnDisk, TurnCx, store_failure};
+use crate::run_turn::{Conversation, OnDisk, store_failure};
 use crate::session::{Opening, Standing};
-use crate::turn_job::render_system_prompt;
-use crate::{clock, replay};
+use crate::{clock, prompt, replay};
 
 const CRASHED: &str = "not run to its end: Crow stopped while this call was open";
 
@@ -24,42 +27,75 @@ struct StoredSession {
     talk: Conversation,
 }
 
-/// Makes a new session. It is stored with its first prompt: one that nobody speaks in leaves no trace.
-pub(crate) fn new(kit: &Kit, place: Place) -> Opening {
+/// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
+pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
     let model = kit.model(None).ok().map(|model| model.name);
     let standing = Standing { mode: kit.settings().mode, model, thought_level: ThoughtLevel::Default };
-    let on_disk = OnDisk::Nothing(render_system_prompt(kit, place.cwd.clone(), place.more_roots.clone()));
+    let id = invent_name();
+    let on_disk = OnDisk::Coming(Coming::start(kit, &id, &place, standing.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
-    Opening { id: invent_name(), place, standing, talk, title: None }
+    Opening { id, place, standing, talk, title: None }
 }
 
-/// Stores a new session as it stands, with what its model is told first.
-pub(crate) async fn store_new(cx: &TurnCx<'_>, system_prompt: &str) -> Result<(), Failure> {
-    let standing = cx.standing.borrow().clone();
-    let new = NewSession {
-        cwd: cx.workspace.cwd().display().to_string(),
-        model: standing.model.clone().unwrap_or_default(),
-        mode: standing.mode,
-        thought_level: standing.thought_level,
-        system_prompt: system_prompt.to_owned(),
-        parent: None,
-        agent_type: None,
-        now: clock::now(),
-    };
-    cx.kit.store.create_session(cx.session, new).await.map_err(store_failure)?;
-    // What changed while the row was on its way found no row to change.
-    let now = cx.standing.borrow().clone();
-    if now.mode != standing.mode {
-        cx.kit.store.set_mode(cx.session, now.mode).await.map_err(store_failure)?;
+/// A new session on its way to the disk.
+#[derive(Debug)]
+pub(crate) struct Coming {
+    /// Gives its system prompt once it is there.
+    stored: JoinHandle<Result<String, Failure>>,
+    /// What it is stored with; it may stand elsewhere by then.
+    standing: Standing,
+}
+
+impl Coming {
+    pub(crate) fn start(kit: &Arc<Kit>, id: &SessionId, place: &Place, standing: Standing) -> Self {
+        let (kit, id, place, stood) = (kit.clone(), id.clone(), place.clone(), standing.clone());
+        let stored = tokio::spawn(async move {
+            let system_prompt = render(&kit, place.clone()).await?;
+            let new = NewSession {
+                cwd: place.cwd.display().to_string(),
+                model: stood.model.unwrap_or_default(),
+                mode: stood.mode,
+                thought_level: stood.thought_level,
+                system_prompt: system_prompt.clone(),
+                parent: None,
+                agent_type: None,
+                now: clock::now(),
+            };
+            kit.store.create_session(&id, new).await.map_err(store_failure)?;
+            Ok(system_prompt)
+        });
+        Self { stored, standing }
     }
-    if now.thought_level != standing.thought_level {
-        let level = now.thought_level;
-        cx.kit.store.set_thought_level(cx.session, level).await.map_err(store_failure)?;
+
+    /// Waits until it is there, and stores what changed meanwhile; gives its system prompt.
+    pub(crate) async fn arrived(
+        self,
+        kit: &Kit,
+        id: &SessionId,
+        now: &watch::Receiver<Standing>,
+    ) -> Result<String, Failure> {
+        let broken = |error: JoinError| Failure::new(FailureKind::Internal, error.to_string());
+        let system_prompt = self.stored.await.map_err(broken)??;
+        let now = now.borrow().clone();
+        if now.mode != self.standing.mode {
+            kit.store.set_mode(id, now.mode).await.map_err(store_failure)?;
+        }
+        if now.thought_level != self.standing.thought_level {
+            kit.store.set_thought_level(id, now.thought_level).await.map_err(store_failure)?;
+        }
+        if let Some(model) = now.model.filter(|model| self.standing.model.as_ref() != Some(model)) {
+            kit.store.set_model(id, &model).await.map_err(store_failure)?;
+        }
+        Ok(system_prompt)
     }
-    if let Some(model) = now.model.filter(|model| standing.model.as_ref() != Some(model)) {
-        cx.kit.store.set_model(cx.session, &model).await.map_err(store_failure)?;
-    }
-    Ok(())
+}
+
+/// Renders a session's system prompt off the loop.
+async fn render(kit: &Kit, place: Place) -> Result<String, Failure> {
+    let prompts_dir = kit.settings().prompts_dir.clone();
+    let folders = move || prompt::render((&place.cwd, &place.more_roots), &prompts_dir, &clock::today());
+    let rendered = tokio::task::spawn_blocking(folders).await;
+    rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
 /// Opens a stored session; calls that a crash left open are closed, on disk first.
@@ -74,9 +110,12 @@ pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
 /// Reads a session that lives in this process, whose open calls are at work.
 pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
     let StoredSession { row, talk } = match read(kit, id).await {
-        // Nobody has spoken in it yet.
+        // It is on its way there.
         Err(failure) if failure.kind == FailureKind::SessionNotFound => {
-            return Ok(Opening { id: id.clone(), ..new(kit, place) });
+            let standing =
+                Standing { mode: kit.settings().mode, model: None, thought_level: ThoughtLevel::Default };
+            let talk = Conversation::default();
+            return Ok(Opening { id: id.clone(), place, standing, talk, title: None });
         }
         read => read?,
     };

@@ -1,5 +1,7 @@
 //! One turn: asks, runs, stores, until [`Turn`] says it is over.
 
+use std::sync::Arc;
+
 use crow_acp::{Client, Editor, Steered};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Prompt, Reply, ReplyBuilder,
@@ -15,15 +17,15 @@ use crate::calls::run_calls;
 use crate::clock;
 use crate::handle::MoreWords;
 use crate::kit::Kit;
+use crate::open::Coming;
 use crate::session::Standing;
 use crate::spoken;
 use crate::toolbox::{ToolSet, Toolbox};
-use crate::turn_job::Rendering;
 
 /// What a turn works with; the transcript it works on goes beside it.
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
-    pub(crate) kit: &'a Kit,
+    pub(crate) kit: &'a Arc<Kit>,
     pub(crate) client: &'a Client,
     pub(crate) editor: &'a Editor,
     pub(crate) workspace: &'a Workspace,
@@ -45,8 +47,8 @@ pub(crate) struct Conversation {
 /// What the store holds of a conversation between turns.
 #[derive(Debug, Default)]
 pub(crate) enum OnDisk {
-    /// Nothing; the first prompt stores the session, with the system prompt that is on its way.
-    Nothing(Rendering),
+    /// Nothing yet: the session is on its way there.
+    Coming(Coming),
     /// The same transcript.
     Same,
     /// Nobody knows: a turn broke or could not store. The next one reads it again first.

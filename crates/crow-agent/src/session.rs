@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket};
-use crow_core::{Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, TurnEnd, Update};
+use crow_core::{
+    Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd, Update,
+};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +19,7 @@ use crate::commands;
 use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
 use crate::open;
-use crate::run_turn::Conversation;
+use crate::run_turn::{Conversation, OnDisk};
 use crate::toolbox::Toolbox;
 use crate::turn_job::TurnJob;
 
@@ -141,11 +143,13 @@ impl Session {
                 break;
             }
         }
-        self.end();
+        self.end().await;
     }
 
     /// Gives everything back, then says so.
-    fn end(self) {
+    async fn end(mut self) {
+        // Whoever deletes it next must find it.
+        self.arrive().await;
         let Self { closing, toolbox, mut inbox, id, .. } = self;
         drop(toolbox);
         inbox.close();
@@ -154,6 +158,25 @@ impl Session {
         }
         for answer in closing {
             answer.give(Ok(()));
+        }
+    }
+
+    /// Waits until a new session is on disk, where what is changed of it goes.
+    async fn arrive(&mut self) {
+        let State::Idle(talk) = &mut self.state else { return };
+        match std::mem::take(&mut talk.on_disk) {
+            OnDisk::Coming(coming) => {
+                match coming.arrived(&self.kit, &self.id, &self.standing.subscribe()).await {
+                    Ok(system_prompt) => {
+                        talk.transcript = Transcript::new(system_prompt);
+                        talk.on_disk = OnDisk::Same;
+                    }
+                    Err(failure) => {
+                        tracing::info!(%failure, "a session is not stored yet; its first prompt says so")
+                    }
+                }
+            }
+            on_disk => talk.on_disk = on_disk,
         }
     }
 
@@ -251,6 +274,7 @@ impl Session {
             id: self.id.clone(),
             kit: self.kit.clone(),
             client: self.client.clone(),
+            place: self.place.clone(),
             workspace: self.workspace.clone(),
             toolbox: self.toolbox.clone(),
             standing: self.standing.subscribe(),

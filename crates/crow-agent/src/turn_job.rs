@@ -1,21 +1,20 @@
 //! One turn on a task of its own: what is stored before it, what is remembered after it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crow_acp::{Client, Spoken};
+use crow_acp::{Client, Place, Spoken};
 use crow_core::{Entry, Failure, FailureKind, Prompt, SessionId, Transcript, TurnEnd, Update};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::MoreWords;
 use crate::kit::Kit;
+use crate::open::Coming;
 use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
 use crate::toolbox::Toolbox;
-use crate::{clock, open, prompt, spoken};
+use crate::{clock, open, spoken};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -25,6 +24,7 @@ pub(crate) struct TurnJob {
     pub(crate) id: SessionId,
     pub(crate) kit: Arc<Kit>,
     pub(crate) client: Client,
+    pub(crate) place: Place,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) standing: watch::Receiver<Standing>,
@@ -76,9 +76,11 @@ impl TurnJob {
         };
         // Whatever fails from here on leaves it in doubt.
         match std::mem::take(&mut talk.on_disk) {
-            OnDisk::Nothing(rendering) => store_new(&cx, talk, rendering).await?,
+            OnDisk::Coming(coming) => {
+                talk.transcript = Transcript::new(coming.arrived(&self.kit, &self.id, &self.standing).await?);
+            }
             OnDisk::Same => {}
-            OnDisk::Unsure => read_again(&cx, talk).await?,
+            OnDisk::Unsure => talk.transcript = read_again(&cx, &talk.transcript, &self.place).await?,
         }
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
@@ -95,40 +97,15 @@ impl TurnJob {
     }
 }
 
-/// Stores a session that is new, once its system prompt is rendered.
-async fn store_new(cx: &TurnCx<'_>, talk: &mut Conversation, rendering: Rendering) -> Result<(), Failure> {
-    let rendered = rendering.await.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-    let system = rendered?;
-    open::store_new(cx, &system).await?;
-    talk.transcript = Transcript::new(system);
-    Ok(())
-}
-
 /// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
-async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
-    let was_spoken_in = !talk.transcript.entries().is_empty();
+async fn read_again(cx: &TurnCx<'_>, before: &Transcript, place: &Place) -> Result<Transcript, Failure> {
     match open::recover(cx.kit, cx.session, cx.workspace).await {
-        Ok(transcript) => talk.transcript = transcript,
-        Err(failure) if failure.kind == FailureKind::SessionNotFound && !was_spoken_in => {
-            let rendering = render_system_prompt(
-                cx.kit,
-                cx.workspace.cwd().to_owned(),
-                cx.workspace.roots()[1..].to_vec(),
-            );
-            store_new(cx, talk, rendering).await?;
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && before.entries().is_empty() => {
+            let coming = Coming::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
+            Ok(Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?))
         }
-        Err(failure) => return Err(failure),
+        recovered => recovered,
     }
-    Ok(())
-}
-
-/// A system prompt on its way.
-pub(crate) type Rendering = JoinHandle<Result<String, Failure>>;
-
-/// Renders a session's system prompt off the loop.
-pub(crate) fn render_system_prompt(kit: &Kit, cwd: PathBuf, more_roots: Vec<PathBuf>) -> Rendering {
-    let prompts_dir = kit.settings().prompts_dir.clone();
-    tokio::task::spawn_blocking(move || prompt::render((&cwd, &more_roots), &prompts_dir, &clock::today()))
 }
 
 /// Makes a title of a prompt: its first line that says something.

@@ -210,6 +210,14 @@ impl Database {
         Ok(existed)
     }
 
+    pub(crate) fn forget_empty(&mut self, before: Timestamp) -> Result<(), StoreError> {
+        self.write(|write| {
+            let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < ?1";
+            write.execute(empty, [before.0])?;
+            Ok(())
+        })
+    }
+
     pub(crate) fn search(&mut self, text: &str, limit: u32) -> Result<Vec<Hit>, StoreError> {
         let words = search::words(text);
         if words.is_empty() {

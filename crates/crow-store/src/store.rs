@@ -121,6 +121,11 @@ impl Store {
         self.ask(move |database| database.delete(&session)).await
     }
 
+    /// Erases the sessions that nobody spoke in and that began before a time.
+    pub async fn forget_empty(&self, before: Timestamp) -> Result<(), StoreError> {
+        self.ask(move |database| database.forget_empty(before)).await
+    }
+
     /// Finds messages of people and models that have all these words, the best first.
     pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Hit>, StoreError> {
         let text = text.to_owned();

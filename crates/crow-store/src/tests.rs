@@ -112,6 +112,22 @@ async fn a_session_keeps_what_was_set() {
 }
 
 #[tokio::test]
+async fn what_nobody_spoke_in_is_forgotten_in_time() {
+    let place = Place::new();
+    let store = place.open().await;
+    let old = begin(&store, "/p", 1).await;
+    let spoken_in = begin(&store, "/p", 1).await;
+    say(&store, &spoken_in, 0, "hello").await.unwrap();
+    let young = begin(&store, "/p", 9).await;
+    store.forget_empty(Timestamp(9)).await.unwrap();
+    let mut found = Vec::new();
+    for id in [&old, &spoken_in, &young] {
+        found.push(store.load(id).await.unwrap().is_some());
+    }
+    assert_eq!(found, [false, true, true]);
+}
+
+#[tokio::test]
 async fn names_can_be_said() {
     let place = Place::new();
     let store = place.open().await;

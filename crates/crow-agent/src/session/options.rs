@@ -41,6 +41,7 @@ impl Session {
     /// Changes an option, on disk first, and tells the client.
     pub(super) async fn set_option(&mut self, option: &str, value: &str) -> Result<Options, Failure> {
         let invalid = |why: String| Failure::new(FailureKind::InvalidValue, why);
+        self.arrive().await;
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
@@ -74,7 +75,7 @@ impl Session {
     }
 }
 
-/// A session that nobody spoke in has no row; its first prompt stores what it stands at.
+/// A session that could not be stored yet has no row; its first prompt stores what it stands at.
 fn known(changed: Result<(), StoreError>) -> Result<(), Failure> {
     match changed {
         Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),

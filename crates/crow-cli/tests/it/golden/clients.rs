@@ -260,3 +260,37 @@ fn nothing_is_read_before_it_is_allowed() {
         "#]],
     );
 }
+
+#[test]
+fn a_session_nobody_spoke_in_is_there_for_the_next_process() {
+    check(
+        r#"
+        model: text "Hello."
+        > set thought_level high
+        > mode plan
+        > kill
+        > load
+        > set model scripted
+        > prompt hello
+        > end
+        "#,
+        &expect![[r#"
+            > set thought_level high
+            = mode=ask model=scripted thought_level=high
+            > mode plan
+            < config_option_update
+            = set
+            > kill
+            > load
+            = loaded
+            > set model scripted
+            = mode=plan model=scripted thought_level=high
+            > prompt hello
+            < config_option_update
+            < text[msg-1] Hello.
+            < title hello
+            = end_turn
+            model saw user: "hello"
+        "#]],
+    );
+}
