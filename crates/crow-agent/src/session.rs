@@ -172,11 +172,11 @@ impl Session {
                         talk.on_disk = OnDisk::Same;
                     }
                     Err(failure) => {
-                        tracing::info!(%failure, "a session is not stored yet; its first prompt says so")
+                        tracing::info!(%failure, "a session is not stored yet; its first prompt says so");
                     }
                 }
             }
-            on_disk => talk.on_disk = on_disk,
+            on_disk @ (OnDisk::Same | OnDisk::Unsure) => talk.on_disk = on_disk,
         }
     }
 
