@@ -39,13 +39,18 @@ pub(crate) fn read(data: &str, usage: Option<Usage>) -> Result<Entry, String> {
     row.into_entry(usage)
 }
 
+/// The index holds all words of a message in memory at once, a dozen times their size; nobody says more than this.
+const SEARCHED_BYTES_MAX: usize = 256 * 1024;
+
 /// The words of an entry that search goes through.
 pub(crate) fn searched(entry: &Entry) -> String {
-    match entry {
+    let mut text = match entry {
         Entry::Prompt(prompt) => prompt.text(),
         Entry::Reply(reply) => reply.text.clone(),
         Entry::Result { .. } => String::new(),
-    }
+    };
+    text.truncate(text.floor_char_boundary(SEARCHED_BYTES_MAX));
+    text
 }
 
 #[derive(Serialize, Deserialize)]
