@@ -16,6 +16,9 @@ use crate::v1;
 /// A client answers such a request from memory or disk; one that takes longer has stopped answering.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 
+/// How long a terminal may be late and still be given back.
+const LATE_WAIT_MAX: Duration = Duration::from_mins(10);
+
 /// How long a turn that was cut waits for the client to open a terminal that is on its way, to kill, to show.
 const LAST_WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -110,16 +113,18 @@ impl Editor {
         if cut.is_cancelled() {
             return Err(ClientError::Cut);
         }
-        // Whoever stops waiting must still give back what the client opens a moment later.
+        // Whoever stops waiting must still give back what the client opens later.
         let editor = self.clone();
         let mut opening = tokio::spawn(async move {
             let request = v1::create_terminal(&editor.session, launch);
-            let created = editor.ask(request, ANSWER_WAIT_MAX, &CancellationToken::new()).await?;
+            let created = editor.ask(request, LATE_WAIT_MAX, &CancellationToken::new()).await?;
             Ok(Arc::new(ClientTerminal { editor, id: v1::terminal_id(&created) }))
         });
-        match cut.run_until_cancelled(&mut opening).await {
-            Some(Ok(opened)) => opened,
-            Some(Err(error)) => Err(ClientError::Refused(error.to_string())),
+        let opened = tokio::time::timeout(ANSWER_WAIT_MAX, &mut opening);
+        match cut.run_until_cancelled(opened).await {
+            Some(Ok(Ok(opened))) => opened,
+            Some(Ok(Err(error))) => Err(ClientError::Refused(error.to_string())),
+            Some(Err(_)) => Err(ClientError::Silent(ANSWER_WAIT_MAX)),
             None => {
                 // Given back before the turn ends, if the client is not very slow.
                 drop(tokio::time::timeout(LAST_WAIT_MAX, opening).await);

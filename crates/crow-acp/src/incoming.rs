@@ -106,6 +106,43 @@ pub enum Incoming {
     },
 }
 
+impl Incoming {
+    /// The stored or living session it is about.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Open { which: Which::Load(session) | Which::Resume(session), .. }
+            | Self::Close { session, .. }
+            | Self::Delete { session, .. }
+            | Self::Prompt { session, .. }
+            | Self::Withdraw { session, .. }
+            | Self::Steer { session, .. }
+            | Self::Cancel { session }
+            | Self::SetOption { session, .. } => Some(session),
+            Self::Hello
+            | Self::SignIn { .. }
+            | Self::SignOut { .. }
+            | Self::Open { which: Which::New, .. }
+            | Self::ListSessions { .. } => None,
+        }
+    }
+
+    /// Answers with a failure, where there is somebody to answer.
+    pub fn refuse(self, failure: Failure) {
+        match self {
+            Self::SignIn { answer }
+            | Self::SignOut { answer }
+            | Self::Close { answer, .. }
+            | Self::Delete { answer, .. } => answer.give(Err(failure)),
+            Self::Open { answer, .. } => answer.give(Err(failure)),
+            Self::ListSessions { answer, .. } => answer.give(Err(failure)),
+            Self::Prompt { answer, .. } => answer.give(Err(failure)),
+            Self::Steer { answer, .. } => answer.give(Err(failure)),
+            Self::SetOption { answer, .. } => answer.give(Err(failure)),
+            Self::Hello | Self::Withdraw { .. } | Self::Cancel { .. } => {}
+        }
+    }
+}
+
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {

@@ -1,12 +1,13 @@
 //! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
 //! each result on disk before it is shown.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
 use crow_core::{
-    Call, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Update, Verdict, judge,
-    waits_for,
+    Call, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Touch, Update,
+    Verdict, judge, waits_for,
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 
+const NOT_STORED: &str = "its result could not be stored; the turn ends here";
 const CUT: &str = "not run: the turn was cancelled";
 
 /// Runs calls until each has its result in the transcript.
@@ -62,6 +64,12 @@ pub(crate) async fn run_calls(
             if stored.is_err() {
                 cx.cut.cancel();
             }
+        }
+        if stored.is_err() {
+            // Nothing will be said of it later.
+            let content = Some(vec![Content::Text(NOT_STORED.to_owned())]);
+            let update = Update::CallChanged { call: calls[index].id, status: Status::Failed, content };
+            cx.client.tell(cx.session, update);
         }
         ended[index].cancel();
         if let Shown::InTerminal(terminal) = shown {
@@ -179,6 +187,13 @@ impl Gate {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells whether a call changes files of the session's folders and nothing else.
+    fn is_inside(&self, facets: &Facets) -> bool {
+        let Touch::Writes(paths) = &facets.touch else { return false };
+        let is_in_root = |path: &String| self.roots.work.iter().any(|root| Path::new(path).starts_with(root));
+        paths.iter().all(is_in_root)
+    }
+
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let mode = cx.standing.borrow().mode;
         let law =
@@ -209,7 +224,12 @@ async fn permit(
     let _turn_to_ask = gate.asking.lock().await;
     let Some((always, why)) = decided(gate.judge(cx, call, facets))? else { return Ok(()) };
     // Nobody is asked about what cannot be done.
-    let preview = tools.preview(call, tool_cx).await?;
+    let preview = match tools.preview(call, tool_cx).await {
+        Ok(preview) => preview,
+        // Why it cannot be done would say what is there, so outside the roots it is asked first.
+        Err(_) if !gate.is_inside(facets) => Vec::new(),
+        Err(outcome) => return Err(outcome),
+    };
     let arguments = call.arguments.object();
     let offer_always = if always.is_some() { OfferAlways::Yes } else { OfferAlways::No };
     let question = Question {

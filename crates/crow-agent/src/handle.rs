@@ -1,7 +1,7 @@
 //! The way into a session: what it can be told, and how it is stopped whatever it is busy with.
 
 use crow_acp::{Answer, Place, Spoken, Steered, Ticket};
-use crow_core::{Failure, FailureKind, Options, SessionId, TurnEnd};
+use crow_core::{Failure, Options, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -93,8 +93,7 @@ impl SessionHandle {
         match self.inbox.try_reserve() {
             Ok(room) => room.send(msg(answer)),
             Err(mpsc::error::TrySendError::Full(())) => {
-                let why = "The session is stuck behind its database. Wait a moment, then try again.";
-                answer.give(Err(Failure::new(FailureKind::Store, why)));
+                answer.give(Err(crate::open::stuck()));
             }
             Err(mpsc::error::TrySendError::Closed(())) => answer.give(Err(crate::open::not_found(&self.id))),
         }
@@ -103,8 +102,19 @@ impl SessionHandle {
     /// Stops the turn that runs, at once, and what waits behind it.
     pub(crate) fn cancel(&self) {
         self.turn.borrow().cancel();
-        if self.inbox.try_send(SessionMsg::Cancel).is_err() {
-            tracing::warn!(session = %self.id, "the session is stuck; only its turn was stopped");
+        if let Err(mpsc::error::TrySendError::Full(cancel)) = self.inbox.try_send(SessionMsg::Cancel) {
+            // It stands behind what it is to stop.
+            let inbox = self.inbox.clone();
+            tokio::spawn(async move { drop(inbox.send(cancel).await) });
+        }
+    }
+
+    /// Ends the session with its turn and its servers, and waits for that.
+    pub(crate) async fn close(self) {
+        self.turn.borrow().cancel();
+        let closed = Answer::new(|_: Result<(), Failure>| ());
+        if self.inbox.send(SessionMsg::Close { answer: closed }).await.is_ok() {
+            self.gone.cancelled().await;
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod opening;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,9 @@ use crate::{commands, open, place};
 /// Messages of a client that may wait for the loop, which hands each on at once.
 const EVENTS_LEN: usize = 64;
 
+/// What may be asked of a session while it is opened or closed, which takes milliseconds.
+const CHANGING_LEN: usize = 256;
+
 /// How long turns may take to store their last results once the client is gone; it promised to be quick.
 const LAST_WORDS: Duration = Duration::from_millis(80);
 
@@ -32,9 +35,20 @@ const LAST_WORDS: Duration = Duration::from_millis(80);
 #[derive(Debug)]
 enum HostEvent {
     Client(Incoming),
-    Opened { opening: Box<Opening>, kit: Arc<Kit>, answer: Answer<Opened> },
-    SignedIn { answer: Answer<()> },
-    Closed { session: SessionId },
+    Opened {
+        opening: Box<Opening>,
+        kit: Arc<Kit>,
+        answer: Answer<Opened>,
+    },
+    /// The configuration is usable; `n_outs` is how often somebody had signed out when that was asked.
+    SignedIn {
+        n_outs: u64,
+        answer: Answer<()>,
+    },
+    /// What was done to a session as a whole is done.
+    Settled {
+        session: SessionId,
+    },
 }
 
 impl From<Incoming> for HostEvent {
@@ -72,8 +86,9 @@ where
                 shared,
                 inbox,
                 sessions: HashMap::new(),
-                closing: HashMap::new(),
+                changing: HashMap::new(),
                 signed: Signed::In,
+                n_outs: 0,
             };
             host.run().await;
         }
@@ -116,9 +131,9 @@ impl Shared {
     /// Reads the configuration again and checks that there is a model to ask.
     async fn sign_in(&self) -> Result<(), Failure> {
         let unusable = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
-        let fresh = (self.load)().await.map_err(unusable)?;
+        let fresh = (self.load)().await?;
         fresh.model(None).map_err(unusable)?;
-        self.kit().await.map_err(unusable)?.renew(&fresh);
+        self.kit().await?.renew(&fresh);
         Ok(())
     }
 
@@ -143,9 +158,10 @@ struct Host {
     shared: Shared,
     inbox: mpsc::Receiver<HostEvent>,
     sessions: HashMap<SessionId, SessionHandle>,
-    /// Sessions that end; one that is opened again waits until they have.
-    closing: HashMap<SessionId, SessionHandle>,
+    /// Sessions that are being opened, closed or deleted, each with what is asked of it meanwhile.
+    changing: HashMap<SessionId, VecDeque<Incoming>>,
     signed: Signed,
+    n_outs: u64,
 }
 
 impl Host {
@@ -154,16 +170,30 @@ impl Host {
             match event {
                 HostEvent::Client(incoming) => self.on_client(incoming),
                 HostEvent::Opened { opening, kit, answer } => self.on_opened(*opening, kit, answer),
-                HostEvent::SignedIn { answer } => {
-                    self.signed = Signed::In;
+                HostEvent::SignedIn { n_outs, answer } => {
+                    // Whoever signed out since then had the last word.
+                    if n_outs == self.n_outs {
+                        self.signed = Signed::In;
+                    }
                     answer.give(Ok(()));
                 }
-                HostEvent::Closed { session } => drop(self.closing.remove(&session)),
+                HostEvent::Settled { session } => {
+                    for incoming in self.changing.remove(&session).into_iter().flatten() {
+                        self.on_client(incoming);
+                    }
+                }
             }
         }
     }
 
     fn on_client(&mut self, incoming: Incoming) {
+        if let Some(waiting) = incoming.session().and_then(|session| self.changing.get_mut(session)) {
+            match waiting.len() < CHANGING_LEN {
+                true => waiting.push_back(incoming),
+                false => incoming.refuse(open::stuck()),
+            }
+            return;
+        }
         match incoming {
             Incoming::Hello => self.warm_up(),
             Incoming::SignIn { answer } => self.sign_in(answer),
@@ -173,7 +203,7 @@ impl Host {
                 let shared = self.shared.clone();
                 tokio::spawn(async move { answer.give(list(&shared, cwd, cursor).await) });
             }
-            Incoming::Close { session, answer } => self.close(&session, answer),
+            Incoming::Close { session, answer } => self.close(session, answer),
             Incoming::Delete { session, answer } => self.delete(session, answer),
             Incoming::Prompt { session, ticket, said, answer } => {
                 self.to_session(&session, answer, |answer| SessionMsg::Prompt { ticket, said, answer });
@@ -223,10 +253,10 @@ impl Host {
     }
 
     fn sign_in(&self, answer: Answer<()>) {
-        let shared = self.shared.clone();
+        let (shared, n_outs) = (self.shared.clone(), self.n_outs);
         tokio::spawn(async move {
             match shared.sign_in().await {
-                Ok(()) => shared.tell_host(HostEvent::SignedIn { answer }).await,
+                Ok(()) => shared.tell_host(HostEvent::SignedIn { n_outs, answer }).await,
                 Err(failure) => answer.give(Err(failure)),
             }
         });
@@ -235,32 +265,34 @@ impl Host {
     /// Keys are the person's own files and stay; what ends is their use by this connection.
     fn sign_out(&mut self, answer: Answer<()>) {
         self.signed = Signed::Out;
+        self.n_outs += 1;
         self.sessions.values().for_each(SessionHandle::cancel);
         answer.give(Ok(()));
     }
 
-    fn open(&self, which: Which, place: Place, answer: Answer<Opened>) {
+    fn open(&mut self, which: Which, place: Place, answer: Answer<Opened>) {
         if self.signed == Signed::Out {
             return answer.give(Err(signed_out()));
         }
-        let (live, ending) = match &which {
-            Which::New => (None, None),
-            Which::Load(session) | Which::Resume(session) => {
-                (self.sessions.get(session).cloned(), self.closing.get(session).cloned())
-            }
+        let stored = match &which {
+            Which::New => None,
+            Which::Load(session) | Which::Resume(session) => Some(session.clone()),
         };
+        let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();
+        if let (Some(session), None) = (&stored, &live) {
+            self.changing.insert(session.clone(), VecDeque::new());
+        }
         let (shared, client) = (self.shared.clone(), self.client.clone());
         tokio::spawn(async move {
-            if let Some(ending) = ending {
-                ending.gone.cancelled().await;
+            match (place::checked(place).await, live) {
+                (Ok(place), Some(handle)) => {
+                    return open_live(&shared, &client, (handle, which), place, answer).await;
+                }
+                (Ok(place), None) => open_stored(&shared, &client, which, place, answer).await,
+                (Err(failure), _) => answer.give(Err(failure)),
             }
-            let place = match place::checked(place).await {
-                Ok(place) => place,
-                Err(failure) => return answer.give(Err(failure)),
-            };
-            match live {
-                Some(handle) => open_live(&shared, &client, (handle, which), place, answer).await,
-                None => open_stored(&shared, &client, which, place, answer).await,
+            if let Some(session) = stored {
+                shared.tell_host(HostEvent::Settled { session }).await;
             }
         });
     }
@@ -278,42 +310,31 @@ impl Host {
         tokio::spawn(async move { kit.warm_up().await });
     }
 
-    fn close(&mut self, session: &SessionId, answer: Answer<()>) {
-        match self.end(session) {
-            Some(ended) => drop(tokio::spawn(async move {
-                ended.await;
-                answer.give(Ok(()));
-            })),
-            None => answer.give(Err(open::not_found(session))),
-        }
+    fn close(&mut self, session: SessionId, answer: Answer<()>) {
+        let Some(handle) = self.sessions.remove(&session) else {
+            return answer.give(Err(open::not_found(&session)));
+        };
+        self.changing.insert(session.clone(), VecDeque::new());
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            handle.close().await;
+            answer.give(Ok(()));
+            shared.tell_host(HostEvent::Settled { session }).await;
+        });
     }
 
     /// Deletes a session; one that is not there is deleted already.
     fn delete(&mut self, session: SessionId, answer: Answer<()>) {
-        let (shared, ended) = (self.shared.clone(), self.end(&session));
+        let handle = self.sessions.remove(&session);
+        self.changing.insert(session.clone(), VecDeque::new());
+        let shared = self.shared.clone();
         tokio::spawn(async move {
-            if let Some(ended) = ended {
-                ended.await;
+            if let Some(handle) = handle {
+                handle.close().await;
             }
             answer.give(erase(&shared, &session).await);
+            shared.tell_host(HostEvent::Settled { session }).await;
         });
-    }
-
-    /// Ends a session that lives here, with its turn and its servers; the future waits for that.
-    fn end(&mut self, session: &SessionId) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let handle = self.sessions.remove(session)?;
-        self.closing.insert(session.clone(), handle.clone());
-        handle.turn.borrow().cancel();
-        let (shared, session) = (self.shared.clone(), session.clone());
-        let gone = handle.gone.clone();
-        tokio::spawn(async move {
-            let closed = Answer::new(|_: Result<(), Failure>| ());
-            if handle.inbox.send(SessionMsg::Close { answer: closed }).await.is_ok() {
-                handle.gone.cancelled().await;
-            }
-            shared.tell_host(HostEvent::Closed { session }).await;
-        });
-        Some(gone.cancelled_owned())
     }
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place};
 use crow_core::{
-    Call, Entry, Failure, FailureKind, Grants, ModelInfo, Options, Outcome, SessionId, ThoughtLevel,
-    Transcript, Update,
+    Call, Failure, FailureKind, Grants, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
 };
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
@@ -18,7 +17,9 @@ use crate::run_turn::{Conversation, OnDisk, store_failure};
 use crate::session::{Opening, Standing};
 use crate::{clock, prompt, replay};
 
-const CRASHED: &str = "not run to its end: Crow stopped while this call was open";
+/// Why a call has no result; nobody knows how far it came.
+pub(crate) const CRASHED: &str =
+    "its result is not known: Crow stopped, or could not store it, while this call was at work";
 
 /// A session read from the store.
 #[derive(Debug)]
@@ -98,10 +99,10 @@ async fn render(kit: &Kit, place: Place) -> Result<String, Failure> {
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
-/// Opens a stored session; calls that a crash left open are closed, on disk first.
+/// Opens a stored session. Calls that a crash left open stay so on disk until the next prompt: they may be at work in
+/// another process.
 pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
-    let StoredSession { row, mut talk } = read(kit, id).await?;
-    close_crashed(kit, id, &workspace(kit, &place), &mut talk).await?;
+    let StoredSession { row, talk } = read(kit, id).await?;
     let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name);
     let standing = Standing { mode: row.mode, model, thought_level: row.thought_level };
     Ok(Opening { id: id.clone(), place, standing, talk, title: row.title })
@@ -139,31 +140,22 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     Ok(StoredSession { row: stored.session, talk })
 }
 
-/// Reads a transcript back after the turn that had it broke or could not store.
-pub(crate) async fn recover(kit: &Kit, id: &SessionId, workspace: &Workspace) -> Result<Transcript, Failure> {
-    let StoredSession { mut talk, .. } = read(kit, id).await?;
-    close_crashed(kit, id, workspace, &mut talk).await?;
-    Ok(talk.transcript)
+/// Reads a transcript back, whatever was in memory.
+pub(crate) async fn recover(kit: &Kit, id: &SessionId) -> Result<Transcript, Failure> {
+    Ok(read(kit, id).await?.talk.transcript)
 }
 
-async fn close_crashed(
-    kit: &Kit,
-    id: &SessionId,
-    workspace: &Workspace,
-    talk: &mut Conversation,
-) -> Result<(), Failure> {
-    let transcript = &mut talk.transcript;
-    for call in transcript.open_calls().to_vec() {
-        let facets = kit.own_tools.tools.facets(&call, workspace);
-        let entry = Entry::Result { call: call.id, facets, outcome: Outcome::failed(CRASHED) };
-        kit.store.append(id, transcript.next_seq(), &entry, clock::now()).await.map_err(store_failure)?;
-        transcript.push(entry).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-    }
-    Ok(())
+/// Who has a session open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lives {
+    /// This process: its turn has more to say of the calls that are open.
+    Here,
+    /// Nobody that we know of.
+    Nowhere,
 }
 
 /// Tells a client all it saw of a session.
-pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening) {
+pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives: Lives) {
     let window = kit.model(opening.standing.model.as_deref()).map_or(0, |model| model.context_window);
     let mut calls: &[Call] = &[];
     for entry in opening.talk.transcript.entries() {
@@ -172,11 +164,10 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening) {
         }
         client.room().await;
     }
-    // A turn that runs has more to say of these.
     let workspace = workspace(kit, &opening.place);
     for call in opening.talk.transcript.open_calls() {
         let facets = kit.own_tools.tools.facets(call, &workspace);
-        client.tell(&opening.id, replay::open_call(call, facets));
+        client.tell(&opening.id, replay::open_call(call, facets, lives));
     }
     if let Some(title) = opening.title.clone() {
         client.tell(&opening.id, Update::Title(title));
@@ -201,6 +192,12 @@ pub(crate) fn options(kit: &Kit, standing: &Standing) -> Options {
 
 fn info(model: &ModelSettings) -> ModelInfo {
     ModelInfo { name: model.name.clone(), provider: model.provider.name.clone() }
+}
+
+/// Says that a session does not get on with what it was told.
+pub(crate) fn stuck() -> Failure {
+    let why = "The session is stuck behind its database. Wait a moment, then try again.";
+    Failure::new(FailureKind::Store, why)
 }
 
 /// Says that a session is not there, and where to look.

@@ -1,16 +1,22 @@
 //! What a client saw, told again from what is stored.
 
-use crow_core::{Call, Entry, Facets, Prints, Status, Update};
+use crow_core::{Call, Content, Entry, Facets, Prints, Status, Update};
 
-/// Tells a call that is at work.
-pub(crate) fn open_call(call: &Call, facets: Facets) -> Update {
+use crate::open::{CRASHED, Lives};
+
+/// Tells a call without a result.
+pub(crate) fn open_call(call: &Call, facets: Facets, lives: Lives) -> Update {
+    let (status, content) = match lives {
+        Lives::Here => (Status::Running, Vec::new()),
+        Lives::Nowhere => (Status::Failed, vec![Content::Text(CRASHED.to_owned())]),
+    };
     Update::Call {
         call: call.id,
         name: call.name.clone(),
         facets,
         arguments: call.arguments.object(),
-        status: Status::Running,
-        content: Vec::new(),
+        status,
+        content,
         prints: Prints::Nothing,
     }
 }

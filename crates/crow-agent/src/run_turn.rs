@@ -17,7 +17,7 @@ use crate::calls::run_calls;
 use crate::clock;
 use crate::handle::MoreWords;
 use crate::kit::Kit;
-use crate::open::Coming;
+use crate::open::{self, Coming};
 use crate::session::Standing;
 use crate::spoken;
 use crate::toolbox::{ToolSet, Toolbox};
@@ -175,8 +175,10 @@ impl TurnCx<'_> {
 }
 
 /// Says what went wrong with the store, as a failure of the turn.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
 pub(crate) fn store_failure(error: StoreError) -> Failure {
+    if let StoreError::NoSession(id) = error {
+        return open::not_found(&id);
+    }
     Failure::new(FailureKind::Store, error.to_string())
 }
 

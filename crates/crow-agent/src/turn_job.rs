@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handle::MoreWords;
 use crate::kit::Kit;
-use crate::open::Coming;
+use crate::open::{CRASHED, Coming};
 use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
 use crate::toolbox::Toolbox;
@@ -79,9 +79,16 @@ impl TurnJob {
             OnDisk::Coming(coming) => {
                 talk.transcript = Transcript::new(coming.arrived(&self.kit, &self.id, &self.standing).await?);
             }
-            OnDisk::Same => {}
+            // Another process may have gone on with it, or deleted it.
+            OnDisk::Same => {
+                let n_stored = self.kit.store.n_messages(&self.id).await.map_err(store_failure)?;
+                if n_stored != Some(talk.transcript.next_seq()) {
+                    talk.transcript = open::recover(&self.kit, &self.id).await?;
+                }
+            }
             OnDisk::Unsure => talk.transcript = read_again(&cx, &talk.transcript, &self.place).await?,
         }
+        cx.close_open(talk, CRASHED).await?;
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
         let end = run_turn(&cx, talk, more_words).await?;
@@ -99,7 +106,7 @@ impl TurnJob {
 
 /// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
 async fn read_again(cx: &TurnCx<'_>, before: &Transcript, place: &Place) -> Result<Transcript, Failure> {
-    match open::recover(cx.kit, cx.session, cx.workspace).await {
+    match open::recover(cx.kit, cx.session).await {
         Err(failure) if failure.kind == FailureKind::SessionNotFound && before.entries().is_empty() => {
             let coming = Coming::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
             Ok(Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?))

@@ -153,6 +153,14 @@ impl Database {
         })
     }
 
+    pub(crate) fn n_messages(&mut self, session: &SessionId) -> Result<Option<u64>, StoreError> {
+        self.read(|read| {
+            let count = "SELECT n_messages FROM sessions WHERE id = ?1";
+            let found = read.prepare_cached(count)?.query_row([session.as_str()], |columns| columns.get(0));
+            Ok(found.optional()?.map(i64::cast_unsigned))
+        })
+    }
+
     pub(crate) fn list(&mut self, query: &ListQuery) -> Result<Vec<SessionRow>, StoreError> {
         self.read(|read| {
             let sql = format!(

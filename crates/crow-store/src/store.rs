@@ -86,6 +86,12 @@ impl Store {
         self.ask(move |database| database.load(&session)).await
     }
 
+    /// Counts the messages of a session; `None` when there is no such session.
+    pub async fn n_messages(&self, session: &SessionId) -> Result<Option<u64>, StoreError> {
+        let session = session.clone();
+        self.ask(move |database| database.n_messages(&session)).await
+    }
+
     /// Lists the sessions that have messages, the one with the newest first.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<SessionRow>, StoreError> {
         self.ask(move |database| database.list(&query)).await

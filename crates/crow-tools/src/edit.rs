@@ -9,13 +9,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose},
+    buffers::{self, Opened, Purpose, Via},
     files, read,
     text::{Decoded, Encoding, cut_line, decode, encode, numbered},
     tool::{Refusal, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
     write::{CHANGED_BY_EDITOR, about_change, changed, shown_diff},
 };
+
+const CHANGED: &str = "it has changed since it was read; read it again";
+const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
+                                  the person has to save it there, then read it again";
 
 /// Lines shown on either side of a change: enough to see that it landed where it should.
 const CONTEXT_LINES: usize = 3;
@@ -87,14 +91,17 @@ impl Tool for Edit {
             let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
             let mut text = report(&shown, &edited, &wanted.new_string);
             let mut new = edited.text;
-            match (encoding, cx.editor) {
-                (None, Some(editor)) => {
+            // What a client does not have open it would write in an encoding of its own.
+            let is_plain = matches!(encoding, None | Some(Encoding::Utf8));
+            let is_its = buffers::via(&cx, &wanted.file_path) == Via::Client && is_plain;
+            match cx.editor.filter(|_| is_its) {
+                Some(editor) => {
                     if let Some(now) = buffers::save(&cx, editor, &wanted.file_path, &new).await? {
                         text.push_str(CHANGED_BY_EDITOR);
                         new = now;
                     }
                 }
-                (encoding, _) => {
+                None => {
                     let bytes = encode(&new, encoding.unwrap_or(Encoding::Utf8));
                     let (path, shown) = (path.clone(), shown.clone());
                     off_thread(move || files::replace(&path, &bytes).map_err(|error| refuse(&shown, &error)))
@@ -121,14 +128,24 @@ async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refu
     let seen = cx.workspace.seen(&path);
     let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;
     let opened = opened.map_err(|error| read::refuse(&path, &shown, &error))?;
-    off_thread(move || change(opened, &shown, seen, &wanted).map(|planned| (planned, wanted))).await
+    let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
+    let changed = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
+    let seen = seen.ok_or_else(|| refuse(&shown, &"it was not read in this session; read it first"))?;
+    let known = Known { seen, changed };
+    off_thread(move || change(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
 }
 
 fn refuse(shown: &str, why: &dyn std::fmt::Display) -> Refusal {
     Refusal(format!("could not edit {shown}: {why}"))
 }
 
-fn change(opened: Opened, shown: &str, seen: Option<Stamp>, wanted: &Wanted) -> Result<Planned, Refusal> {
+/// What the model knows of a file, and what it reads when that is no longer so.
+struct Known {
+    seen: Stamp,
+    changed: &'static str,
+}
+
+fn change(opened: Opened, shown: &str, known: &Known, wanted: &Wanted) -> Result<Planned, Refusal> {
     let refuse = |why: &dyn std::fmt::Display| refuse(shown, why);
     let (old, encoding) = match opened {
         Opened::Buffer(text) => (text, None),
@@ -138,12 +155,8 @@ fn change(opened: Opened, shown: &str, seen: Option<Stamp>, wanted: &Wanted) -> 
             Decoded::Binary => return Err(refuse(&"it is a binary file")),
         },
     };
-    match seen {
-        None => return Err(refuse(&"it was not read in this session; read it first")),
-        Some(seen) if seen != Stamp::of(&old) => {
-            return Err(refuse(&"it has changed since it was read; read it again"));
-        }
-        Some(_) => {}
+    if known.seen != Stamp::of(&old) {
+        return Err(refuse(&known.changed));
     }
     let occurrences = if wanted.replace_all { Occurrences::All } else { Occurrences::One };
     let edited = edit::apply(&old, &wanted.old_string, &wanted.new_string, occurrences);

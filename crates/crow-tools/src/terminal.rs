@@ -209,9 +209,8 @@ impl Terminal {
         let terminal = match editor.open_terminal(launch, cx.cut).await {
             Ok(terminal) => terminal,
             Err(ClientError::Cut) => return Ok(Some((How::Here(Ended::Cancelled), Output::default()))),
-            Err(error @ (ClientError::Refused(_) | ClientError::Silent(_)))
-                if self.terminals == Terminals::ClientFirst =>
-            {
+            // A client that is merely slow may run it yet.
+            Err(error @ ClientError::Refused(_)) if self.terminals == Terminals::ClientFirst => {
                 tracing::warn!(%error, "the client opens no terminal; the command runs here");
                 return Ok(None);
             }

@@ -8,6 +8,7 @@ use crow_store::{Cursor, ListQuery};
 
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::host::{HostEvent, Shared};
+use crate::open::Lives;
 use crate::run_turn::store_failure;
 use crate::{clock, commands, open, place};
 
@@ -33,7 +34,7 @@ pub(super) async fn open_stored(
     match opened.await {
         Ok((kit, opening)) => {
             if let Which::Load(_) = which {
-                open::replay(&kit, client, &opening).await;
+                open::replay(&kit, client, &opening, Lives::Nowhere).await;
             }
             shared.tell_host(HostEvent::Opened { opening: Box::new(opening), kit, answer }).await;
         }
@@ -56,7 +57,7 @@ pub(super) async fn open_live(
             Err(failure) => return answer.give(Err(failure)),
         };
         if let Ok(kit) = shared.kit().await {
-            open::replay(kit, client, &opening).await;
+            open::replay(kit, client, &opening, Lives::Here).await;
         }
     }
     let (session, client) = (handle.id.clone(), client.clone());

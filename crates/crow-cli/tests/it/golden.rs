@@ -356,8 +356,8 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             < prompt[msg-0] read and wait
             < text[msg-1] Both.
             < usage 46/8000
-            < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "not run to its end: Crow stopped while this call was open"
             < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
             = loaded
             > prompt what happened?
             < text[msg-5] It was cut off.
@@ -365,7 +365,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             = end_turn
             model saw user: "read and wait"
             model saw assistant: "Both." terminal("{\"command\":\"echo started; tail -f /dev/null\"}") read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "not run to its end: Crow stopped while this call was open"
+            model saw tool: "its result is not known: Crow stopped, or could not store it, while this call was at work"
             model saw tool: "     1\tapples\n"
             model saw user: "what happened?"
         "#]],

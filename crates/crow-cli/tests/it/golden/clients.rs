@@ -246,7 +246,8 @@ fn nothing_is_read_before_it_is_allowed() {
             < call call-1-2 write "Write /etc/hosts" pending {"file_path":"/etc/hosts","content":"b"}
             ? Read /etc/hostname [allow_once, reject_once] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
-            < call call-1-1 failed "could not edit /etc/hosts: it was not read in this session; read it first"
+            ? Edit /etc/hosts [allow_once, reject_once] -> reject_once
+            < call call-1-1 failed "not run: the person refused it"
             ? Write /etc/hosts [allow_once, reject_once] -> reject_once
             < call call-1-2 failed "not run: the person refused it"
             < text[msg-5] Then not.
@@ -255,7 +256,7 @@ fn nothing_is_read_before_it_is_allowed() {
             model saw user: "go"
             model saw assistant: read("{\"file_path\":\"/etc/hostname\"}") edit("{\"file_path\":\"/etc/hosts\",\"old_string\":\"a\",\"new_string\":\"b\"}") write("{\"file_path\":\"/etc/hosts\",\"content\":\"b\"}")
             model saw tool: "not run: the person refused it"
-            model saw tool: "could not edit /etc/hosts: it was not read in this session; read it first"
+            model saw tool: "not run: the person refused it"
             model saw tool: "not run: the person refused it"
         "#]],
     );
