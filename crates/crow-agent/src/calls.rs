@@ -2,6 +2,7 @@
 //! each result on disk before it is shown.
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
@@ -11,6 +12,7 @@ use crow_core::{
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -194,6 +196,17 @@ impl Gate {
         paths.iter().all(is_in_root)
     }
 
+    /// Waits until the session's mode frees a call.
+    async fn freed(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) {
+        let mut standing = cx.standing.clone();
+        while standing.changed().await.is_ok() {
+            if self.judge(cx, call, facets) == Verdict::Allow {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let mode = cx.standing.borrow().mode;
         let law =
@@ -240,7 +253,13 @@ async fn permit(
         why: why.as_deref(),
         offer_always,
     };
-    let why = match cx.client.ask(cx.session, question, cx.cut).await {
+    let asked = cx.client.ask(cx.session, question, cx.cut);
+    let answered = match select(pin!(asked), pin!(gate.freed(cx, call, facets))).await {
+        Either::Left((answered, _)) => answered,
+        // The question is taken back by itself.
+        Either::Right(((), _)) => return Ok(()),
+    };
+    let why = match answered {
         Answered::AllowOnce => return Ok(()),
         Answered::AllowAlways => {
             always.into_iter().for_each(|grant| gate.grants().allow(grant));

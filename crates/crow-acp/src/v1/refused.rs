@@ -46,6 +46,9 @@ fn said(error: &Value) -> (FailureKind, String) {
         }
         Some(-32602) => {
             let why = data["error"].as_str().or_else(|| data.as_str()).unwrap_or("they have another shape");
+            // The names of our types say nothing to anybody else.
+            let why =
+                if why.contains("untagged enum") { "a value has another type than is wanted" } else { why };
             let why = format!("The parameters do not fit the method: {}.", short(why));
             (FailureKind::InvalidValue, why)
         }

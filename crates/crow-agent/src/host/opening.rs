@@ -86,6 +86,10 @@ pub(super) async fn list(
         })?),
         None => None,
     };
+    if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_absolute()) {
+        let why = format!("cwd is {}, which is not an absolute path.", cwd.display());
+        return Err(Failure::new(FailureKind::InvalidValue, why));
+    }
     let cwd = cwd.map(|cwd| place::spelled(&cwd).display().to_string());
     let rows = kit.store.list(ListQuery { cwd, before, limit: PAGE_LEN }).await.map_err(store_failure)?;
     let next = (rows.len() == PAGE_LEN as usize)

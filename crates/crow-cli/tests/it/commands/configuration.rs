@@ -314,3 +314,44 @@ fn a_configuration_that_is_no_text() {
     "#]],
     );
 }
+
+#[test]
+fn how_authentication_stands() {
+    let providers = "providers:\n  one: { base_url: 'http://127.0.0.1:1/v1', api_key: '${ONE_KEY}' }\n  two: { base_url: 'http://127.0.0.1:2/v1' }\n";
+    let stage = Stage::configured(
+        "",
+        &format!("{providers}models:\n  a: {{ provider: one }}\n  b: {{ provider: two }}\n"),
+    );
+    check(
+        &stage,
+        "crow auth",
+        &expect![[r#"
+        exit 3
+        PROVIDER  ADDRESS                KEY
+        one       http://127.0.0.1:1/v1  missing: ONE_KEY is not set
+        two       http://127.0.0.1:2/v1  none needed
+        error: the default model has no key: ONE_KEY is not set
+        hint: put ONE_KEY into $HOME/.crow/.env
+    "#]],
+    );
+    check(
+        &stage,
+        "ONE_KEY=sk-secret crow acp --set-up",
+        &expect![[r#"
+        exit 0
+        PROVIDER  ADDRESS                KEY
+        one       http://127.0.0.1:1/v1  from ONE_KEY
+        two       http://127.0.0.1:2/v1  none needed
+    "#]],
+    );
+    stage.world.configure("");
+    check(
+        &stage,
+        "crow auth",
+        &expect![[r#"
+        exit 3
+        error: no model is configured in $HOME/.crow/config.yaml
+        hint: run `crow-cli init`, or set OPENAI_API_KEY or OPENROUTER_API_KEY and run `crow-cli init -y`
+    "#]],
+    );
+}

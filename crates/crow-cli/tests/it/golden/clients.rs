@@ -295,3 +295,36 @@ fn a_session_nobody_spoke_in_is_there_for_the_next_process() {
         "#]],
     );
 }
+
+#[test]
+fn a_mode_that_allows_it_answers_an_open_question() {
+    check(
+        r#"
+        model: call terminal {"command":"echo ran"}
+        model: text "Good."
+        > answer silence
+        > prompt go
+        > wait ?
+        > mode auto
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`echo ran`" pending {"command":"echo ran"}
+            ? `echo ran` [allow_once, reject_once, allow_always, reject_always] -> silence
+            > mode auto
+            = set
+            < takes its question back
+            < mode auto
+            < config_option_update
+            < call call-1-0 in_progress
+            < call call-1-0 completed "ran\n"
+            < text[msg-3] Good.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"echo ran\"}")
+            model saw tool: "ran\n"
+        "#]],
+    );
+}
