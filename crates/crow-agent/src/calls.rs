@@ -204,7 +204,7 @@ impl Gate {
                 return;
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {

@@ -274,26 +274,38 @@ impl Host {
         if self.signed == Signed::Out {
             return answer.give(Err(signed_out()));
         }
+        let (shared, client) = (self.shared.clone(), self.client.clone());
         let stored = match &which {
             Which::New => None,
             Which::Load(session) | Which::Resume(session) => Some(session.clone()),
         };
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();
-        if let (Some(session), None) = (&stored, &live) {
-            self.changing.insert(session.clone(), VecDeque::new());
-        }
-        let (shared, client) = (self.shared.clone(), self.client.clone());
-        tokio::spawn(async move {
-            match (place::checked(place).await, live) {
-                (Ok(place), Some(handle)) => {
-                    return open_live(&shared, &client, (handle, which), place, answer).await;
+        match (stored, live) {
+            (_, Some(handle)) => drop(tokio::spawn(async move {
+                match place::checked(place).await {
+                    Ok(place) => open_live(&shared, &client, (handle, which), place, answer).await,
+                    Err(failure) => answer.give(Err(failure)),
                 }
-                (Ok(place), None) => open_stored(&shared, &client, which, place, answer).await,
-                (Err(failure), _) => answer.give(Err(failure)),
+            })),
+            (None, None) => drop(tokio::spawn(async move {
+                open_stored(&shared, &client, which, place, answer).await;
+            })),
+            (Some(session), None) => self.change(session, async move {
+                open_stored(&shared, &client, which, place, answer).await;
+            }),
+        }
+    }
+
+    /// Does something to a session as a whole; what is asked of it meanwhile waits.
+    fn change(&mut self, session: SessionId, work: impl Future<Output = ()> + Send + 'static) {
+        self.changing.insert(session.clone(), VecDeque::new());
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            // Whatever becomes of the work, the session must not stay like this.
+            if let Err(error) = tokio::spawn(work).await {
+                tracing::error!(%session, %error, "opening or closing a session broke");
             }
-            if let Some(session) = stored {
-                shared.tell_host(HostEvent::Settled { session }).await;
-            }
+            shared.tell_host(HostEvent::Settled { session }).await;
         });
     }
 
@@ -314,26 +326,20 @@ impl Host {
         let Some(handle) = self.sessions.remove(&session) else {
             return answer.give(Err(open::not_found(&session)));
         };
-        self.changing.insert(session.clone(), VecDeque::new());
-        let shared = self.shared.clone();
-        tokio::spawn(async move {
+        self.change(session, async move {
             handle.close().await;
             answer.give(Ok(()));
-            shared.tell_host(HostEvent::Settled { session }).await;
         });
     }
 
     /// Deletes a session; one that is not there is deleted already.
     fn delete(&mut self, session: SessionId, answer: Answer<()>) {
-        let handle = self.sessions.remove(&session);
-        self.changing.insert(session.clone(), VecDeque::new());
-        let shared = self.shared.clone();
-        tokio::spawn(async move {
+        let (handle, shared) = (self.sessions.remove(&session), self.shared.clone());
+        self.change(session.clone(), async move {
             if let Some(handle) = handle {
                 handle.close().await;
             }
             answer.give(erase(&shared, &session).await);
-            shared.tell_host(HostEvent::Settled { session }).await;
         });
     }
 }

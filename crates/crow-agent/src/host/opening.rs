@@ -24,6 +24,7 @@ pub(super) async fn open_stored(
     answer: Answer<Opened>,
 ) {
     let opened = async {
+        let place = place::checked(place).await?;
         let kit = shared.kit().await?;
         let opening = match &which {
             Which::New => open::new(kit, place),
