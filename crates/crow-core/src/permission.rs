@@ -2,6 +2,7 @@
 
 mod command;
 mod deny;
+mod folders;
 mod harmless;
 mod paths;
 mod programs;
@@ -80,7 +81,7 @@ pub enum Verdict {
 /// Something a person allowed for the rest of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
-    /// These very commands, each as [`crate::shell::Simple::spelled`] spells it.
+    /// These very commands, each as [`crate::shell::Simple::spelled`] spells it, or a whole line that changes folders.
     Commands(BTreeSet<String>),
     /// Changing files inside the roots.
     Edits,

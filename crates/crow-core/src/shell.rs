@@ -6,6 +6,7 @@
 mod expand;
 mod lex;
 mod parse;
+mod redirect;
 mod wrap;
 
 use std::fmt::Write as _;
@@ -83,7 +84,7 @@ pub enum Direction {
     Out,
 }
 
-/// A redirection from or to a file. Copies of descriptors and here-documents touch no file.
+/// A redirection from or to a file. Copies of descriptors and here-documents touch none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
     /// As written, such as `>>`.
@@ -103,6 +104,8 @@ pub struct Simple {
     pub words: Vec<Word>,
     /// Files its input and output are.
     pub redirections: Vec<Redirection>,
+    /// Texts that are its input, as they are written.
+    pub documents: Vec<String>,
     /// What it runs itself.
     pub inner: Option<Inner>,
 }
@@ -120,6 +123,9 @@ impl Simple {
         }
         for Redirection { operator, target, .. } in &self.redirections {
             let _ = write!(text, "{operator} {} ", quote(target.whole()?));
+        }
+        for document in &self.documents {
+            let _ = write!(text, "<< {} ", quote(document));
         }
         Some(text.trim_end().to_owned())
     }

@@ -1,12 +1,12 @@
 //! Judges a command line: each simple command in it, whatever runs it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::deny::{self, Found};
-use super::paths::{Place, Target, is_git, is_inside, is_protected, is_secret};
+use super::folders::{Way, way};
+use super::paths::{Place, Target, is_git, is_inside, is_secret, may_be_git, may_be_secret};
 use super::programs::Does;
-use super::risks::{base, risks};
+use super::risks::{Risk, base, covered, interprets, is_input, reads_program, risks};
 use super::rules::Rules;
 use super::{Grant, Grants, Law, Mode, Verdict, harmless};
 use crate::shell::{self, Direction, Redirection, Simple, Through, Word};
@@ -32,13 +32,17 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
             return Verdict::Ask { always: None, why: Some(format!("it {why}, so no rule can be applied")) };
         }
     };
-    let court = Court { law, grants, all: all(&commands), place: place(law, &commands) };
+    let all = all(&commands);
+    let way = way(law, &all);
+    let court = Court { law, grants, place: Place { cwd: way.cwd(law), resolve: law.resolve }, all, way };
     let perhaps = match court.denied() {
         Err(verdict) => return verdict,
         Ok(perhaps) => perhaps,
     };
     let spelled: Option<BTreeSet<String>> = commands.iter().map(Simple::spelled).collect();
-    if spelled.as_ref().is_some_and(|spelled| grants.refuses(spelled)) {
+    // In another folder the same words are another command.
+    let whole = BTreeSet::from([line.trim().to_owned()]);
+    if grants.refuses(&whole) || spelled.as_ref().is_some_and(|spelled| grants.refuses(spelled)) {
         return super::refused();
     }
     if law.mode == Mode::Plan {
@@ -51,22 +55,31 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     if is_open {
         return Verdict::Allow;
     }
+    let spelled =
+        spelled.filter(|_| !court.leaves() && !commands.iter().any(|command| is_fed(command, false)));
+    let always = spelled.map(|spelled| Grant::Commands(if way == Way::Stays { spelled } else { whole }));
     let asked = match perhaps {
         Some(why) => Err(Some(why)),
-        None => commands.iter().try_for_each(|command| court.allows(command)),
-    };
-    let asked = match asked {
-        // What is harmless beside an allowed command is no reason to run anything by itself.
-        Ok(()) if !court.has_leave() => Err(None),
-        asked => asked,
+        None if way != Way::Stays && always.as_ref().is_some_and(|whole| grants.allows(whole)) => Ok(()),
+        None => court.asked(&commands),
     };
     match asked {
         Ok(()) => Verdict::Allow,
         Err(why) => {
-            let always = spelled.filter(|_| !court.leaves()).map(Grant::Commands);
-            Verdict::Ask { always, why }
+            let hides = || is_free.then(|| "it may run what a deny rule forbids".to_owned());
+            Verdict::Ask { always, why: why.or_else(hides) }
         }
     }
+}
+
+/// Tells whether a command does what comes from another one, so that its words say little.
+fn is_fed(simple: &Simple, is_given: bool) -> bool {
+    let is_in = |redirection: &Redirection| {
+        redirection.direction == Direction::In && !is_input(&redirection.target.text)
+    };
+    let is_given = is_given || !simple.documents.is_empty() || simple.redirections.iter().any(is_in);
+    let mut inner = simple.inner.iter().flat_map(|inner| &inner.commands);
+    (reads_program(&simple.words) && !is_given) || inner.any(|inner| is_fed(inner, is_given))
 }
 
 fn all(commands: &[Simple]) -> Vec<&Simple> {
@@ -75,15 +88,11 @@ fn all(commands: &[Simple]) -> Vec<&Simple> {
     all
 }
 
-/// Where the paths of a line begin. After a `cd` nobody knows: it may fail.
-fn place<'a>(law: &Law<'a>, commands: &[Simple]) -> Place<'a> {
-    let moves = |simple: &Simple| {
-        let program = simple.words.first().and_then(Word::whole).map(base);
-        program.is_some_and(|program| ["cd", "pushd", "popd", ".", "source"].contains(&program))
-    };
-    let is_moved = all(commands).into_iter().any(moves);
-    let cwd = law.roots.work.first().map(String::as_str).filter(|_| !is_moved);
-    Place { cwd, resolve: law.resolve }
+/// What is done to what a word names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Reads,
+    Changes,
 }
 
 /// A line that was understood, before its judge.
@@ -93,6 +102,7 @@ struct Court<'a> {
     /// Every command in it, those that others run included.
     all: Vec<&'a Simple>,
     place: Place<'a>,
+    way: Way,
 }
 
 impl Court<'_> {
@@ -101,7 +111,7 @@ impl Court<'_> {
         let mut perhaps = None;
         for (rule, words) in Rules::commands(&self.law.rules.deny) {
             for simple in &self.all {
-                match deny::found(words, &simple.words) {
+                match deny::found(words, simple) {
                     Found::No => {}
                     Found::Perhaps => {
                         perhaps = Some(format!("it may fall under the deny rule `{}`", rule.as_str()));
@@ -125,39 +135,68 @@ impl Court<'_> {
         words.map(|word| self.place.target(word))
     }
 
+    /// Finds out whether every command may run without a question.
+    fn asked(&self, commands: &[Simple]) -> Result<(), Why> {
+        for command in commands {
+            let named = |why: Why| {
+                // Alone it is in plain sight.
+                why.or_else(|| (commands.len() > 1).then(|| format!("no rule covers `{}`", shown(command))))
+            };
+            self.allows(command).map_err(named)?;
+        }
+        // What is harmless beside an allowed command is no reason to run anything by itself.
+        if self.has_leave() { Ok(()) } else { Err(None) }
+    }
+
     /// Finds what always asks: writing to a protected place, and, unless all is free, naming a key.
     fn protected(&self, is_free: bool) -> Why {
+        let mut outputs = self.all.iter().flat_map(|simple| outputs(simple));
+        if let Some(word) = outputs.find(|word| self.is_guarded(word, Access::Changes)) {
+            return Some(format!("it writes to {}, which is protected", described(word)));
+        }
+        let named = self.all.iter().find_map(|simple| self.named(simple, is_free));
+        let named = named.map(|text| format!("it names {text}, which is protected"));
+        named.or_else(|| self.set().map(|text| format!("it changes files by a variable that is {text}")))
+    }
+
+    /// Finds a protected place in a variable of a line that changes what is not known.
+    fn set(&self) -> Why {
+        let mut values =
+            self.all.iter().flat_map(|simple| &simple.assignments).map(|assignment| &assignment.value);
+        let value = values.find(|value| self.is_guarded(value, Access::Changes))?;
+        let is_open = |word: &Word| word.whole().is_none();
+        let changes = |simple: &&Simple| {
+            outputs(simple).into_iter().any(is_open) || (changes(simple) && simple.words.iter().any(is_open))
+        };
+        self.all.iter().any(changes).then(|| value.text.clone())
+    }
+
+    /// Finds a protected place in the words of a command.
+    fn named(&self, simple: &Simple, is_free: bool) -> Option<String> {
+        let goes = goes(simple);
+        let access = if goes || changes(simple) { Access::Changes } else { Access::Reads };
+        if is_free && access == Access::Reads {
+            return None;
+        }
+        let has_plain_words = harmless::needs_no_rule(simple) && !goes;
+        let n_words = if has_plain_words { 0 } else { simple.words.len() };
+        let inputs = simple.redirections.iter().filter(|redirection| redirection.direction == Direction::In);
+        let words = simple.words.iter().take(n_words).skip(1);
+        let mut words = words.chain(inputs.map(|redirection| &redirection.target)).flat_map(values);
+        words.find(|word| self.is_guarded(word, access)).map(|word| word.text)
+    }
+
+    /// Tells whether a word names what is protected, or may name it.
+    fn is_guarded(&self, word: &Word, access: Access) -> bool {
         let roots = self.law.roots;
-        for target in self.written() {
-            if let Target::At(path) | Target::Unknown(path) = target
-                && is_protected(&path, roots)
-            {
-                return Some(format!("it writes to {path}, which is protected"));
-            }
+        let changes = access == Access::Changes;
+        if (changes && may_be_git(word)) || may_be_secret(word, &self.place, roots) {
+            return true;
         }
-        for simple in &self.all {
-            let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
-            let is_writer = WRITERS.contains(&program);
-            if harmless::needs_no_rule(simple) || (is_free && !is_writer) {
-                continue;
-            }
-            let inputs =
-                simple.redirections.iter().filter(|redirection| redirection.direction == Direction::In);
-            let words = simple.words.iter().skip(1).chain(inputs.map(|redirection| &redirection.target));
-            for word in words {
-                // As in `of=FILE` and `--file=FILE`.
-                let text = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
-                let word = Word { text: text.to_owned(), extent: word.extent };
-                let resolved = match self.place.target(&word) {
-                    Target::Nowhere => continue,
-                    Target::At(path) | Target::Unknown(path) => path,
-                };
-                if is_secret(&resolved, roots) || (is_writer && is_git(&resolved)) {
-                    return Some(format!("it names {text}, which is protected"));
-                }
-            }
+        match self.place.target(word) {
+            Target::Nowhere => false,
+            Target::At(path) | Target::Unknown(path) => is_secret(&path, roots) || (changes && is_git(&path)),
         }
-        None
     }
 
     /// Tells whether something in the line runs what no deny rule could see.
@@ -165,9 +204,12 @@ impl Court<'_> {
         self.all.iter().any(|simple| {
             let is_unknown = simple.words.first().is_some_and(|program| program.whole().is_none());
             let seen = |at: usize| simple.inner.as_ref().is_some_and(|inner| at + 1 == inner.at);
-            let hides = |risk: &super::risks::Risk| risk.does == Does::Runs && !seen(risk.at);
-            let sets = simple.assignments.iter().any(|assignment| harmless::is_steering(&assignment.name));
-            is_unknown || sets || risks(&simple.words).iter().any(hides)
+            let hides = |risk: &Risk| risk.does == Does::Runs && !seen(risk.at);
+            let is_file = simple.inner.is_none() && interprets(&simple.words);
+            is_unknown
+                || is_file
+                || risky_assignment(simple).is_some()
+                || risks(&simple.words).iter().any(hides)
         })
     }
 
@@ -188,7 +230,7 @@ impl Court<'_> {
 
     fn is_granted(&self, simple: &Simple) -> bool {
         let grant = |spelled| Grant::Commands(BTreeSet::from([spelled]));
-        simple.spelled().is_some_and(|spelled| self.grants.allows(&grant(spelled)))
+        self.way == Way::Stays && simple.spelled().is_some_and(|spelled| self.grants.allows(&grant(spelled)))
     }
 
     /// Finds out whether a command may run without a question.
@@ -246,18 +288,26 @@ impl Court<'_> {
 
     /// Finds out whether an allow rule covers a command, and everything in it that a rule must spell out.
     fn ruled(&self, simple: &Simple) -> Result<(), Why> {
+        let mut has_git = false;
+        simple.walk(&mut |inner| {
+            let program = inner.words.first().and_then(Word::whole).map(base);
+            has_git |= program.is_some_and(|program| program.eq_ignore_ascii_case("git"));
+        });
+        if has_git && self.way >= Way::Inside {
+            let why = "git may find another repository in that folder, whose configuration can name programs";
+            return Err(Some(why.to_owned()));
+        }
         let reach = simple.inner.as_ref().map_or(0, |inner| inner.at);
         let risks = risks(&simple.words);
         let mut why = None;
         for (_, rule) in Rules::commands(&self.law.rules.allow) {
-            let is_whole = |(expected, word): (&String, &Word)| word.whole() == Some(expected.as_str());
-            let begins = rule.len() <= simple.words.len() && rule.iter().zip(&simple.words).all(is_whole);
-            let is_reached = rule.len() > reach
+            let Some(n_covered) = covered(rule, &simple.words) else { continue };
+            let is_reached = n_covered > reach
                 || simple.inner.as_ref().is_none_or(|inner| inner.through == Through::WithMore);
-            if !begins || !is_reached {
+            if !is_reached {
                 continue;
             }
-            let surprise = risks.iter().find(|risk| risk.at >= rule.len());
+            let surprise = risks.iter().find(|risk| risk.at >= n_covered);
             let Some(risk) = surprise else {
                 return self.around(simple);
             };
@@ -274,20 +324,8 @@ impl Court<'_> {
 
     /// Says when a command goes to a folder outside.
     fn leaving(&self, simple: &Simple) -> Why {
-        let [program, rest @ ..] = simple.words.as_slice() else { return None };
-        if program.whole() != Some("cd") {
-            return None;
-        }
-        let cwd = self.law.roots.work.first()?;
-        let operands: Vec<&str> = rest.iter().filter_map(Word::whole).filter(|word| *word != "--").collect();
-        let inside = match operands.as_slice() {
-            [folder] if rest.iter().all(|word| word.whole().is_some()) && !folder.starts_with('-') => {
-                let folder = (self.place.resolve)(&Path::new(cwd).join(folder));
-                is_inside(&folder.display().to_string(), &self.law.roots.work)
-            }
-            _ => false,
-        };
-        (!inside).then(|| "it goes to a folder that may be outside".to_owned())
+        let goes = simple.words.first().and_then(Word::whole) == Some("cd");
+        (goes && self.way == Way::Anywhere).then(|| "it goes to a folder that may be outside".to_owned())
     }
 }
 
@@ -313,4 +351,38 @@ fn risky_assignment(simple: &Simple) -> Option<&str> {
 
 fn described(word: &Word) -> String {
     if word.text.is_empty() { "a place that is not known".to_owned() } else { word.text.clone() }
+}
+
+/// Tells whether a command goes to the folder it names.
+fn goes(simple: &Simple) -> bool {
+    let program = simple.words.first().and_then(Word::whole).map(base);
+    program.is_some_and(|program| ["cd", "pushd"].contains(&program))
+}
+
+/// Tells whether a command changes the files it is given.
+fn changes(simple: &Simple) -> bool {
+    let program = simple.words.first().and_then(Word::whole).map(base);
+    let writes = |risk: &Risk| risk.does == Does::Writes;
+    program.is_some_and(|program| WRITERS.contains(&program)) || risks(&simple.words).iter().any(writes)
+}
+
+/// Shows the values that may be in a word, as in `of=FILE`, `--file=FILE` and `-tFILE`.
+fn values(word: &Word) -> Vec<Word> {
+    let text = word.text.as_str();
+    let mut values = vec![text.split_once('=').map_or(text, |(_, value)| value)];
+    if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
+        values.extend(bundle.get(1..));
+        values.push(bundle.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()));
+    }
+    values.into_iter().map(|text| Word { text: text.to_owned(), extent: word.extent }).collect()
+}
+
+fn shown(simple: &Simple) -> String {
+    simple
+        .words
+        .iter()
+        .take_while(|word| word.whole().is_some())
+        .map(|word| word.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

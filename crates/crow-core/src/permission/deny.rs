@@ -1,7 +1,7 @@
 //! Whether a forbidden command is in a command. Lenient: whatever may be it, counts.
 
 use super::risks::base;
-use crate::shell::{Extent, Word};
+use crate::shell::{Extent, Simple, Word};
 
 /// Whether something is so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,8 +14,53 @@ pub(super) enum Found {
     Yes,
 }
 
-/// Looks for a rule's words in a command's: the program, its operands in order, its options anywhere.
-pub(super) fn found(rule: &[String], words: &[Word]) -> Found {
+/// Programs whose words are only text to them, or of which the table of risks knows what they run.
+const READERS: &[&str] = &[
+    "echo", "printf", "test", "[", "cd", "ls", "cat", "head", "tail", "wc", "sort", "uniq", "cut", "tr",
+    "grep", "egrep", "fgrep", "rg", "find", "stat", "file", "diff", "cmp", "basename", "dirname", "which",
+    "type", "man", "command", "git", "cargo", "npm", "pip", "mkdir", "touch", "export", "sed", "awk", "jq",
+];
+
+/// Who names a program more often is up to something, and each mention takes time.
+const MENTIONS_MAX: usize = 100;
+
+/// Looks for a rule's words in a command, also behind a program that nobody knows.
+pub(super) fn found(rule: &[String], simple: &Simple) -> Found {
+    let found = among(rule, &simple.words);
+    if found == Found::No && may_run(rule, simple) { Found::Perhaps } else { found }
+}
+
+/// Tells whether a program may run the forbidden command out of its words.
+fn may_run(rule: &[String], simple: &Simple) -> bool {
+    let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
+    if READERS.contains(&program) {
+        return false;
+    }
+    // What it is seen to run is judged by itself.
+    let end = simple.inner.as_ref().map_or(simple.words.len(), |inner| inner.at);
+    let mut words = Vec::new();
+    for word in simple.words.iter().take(end).skip(1) {
+        match word.whole() {
+            Some(text) => words.extend(pieces(text).map(Word::known)),
+            None => words.push(word.clone()),
+        }
+    }
+    let is_it = |at: &usize| {
+        let name = words[*at].whole().map(base);
+        name.is_some_and(|name| rule.first().is_some_and(|program| name.eq_ignore_ascii_case(base(program))))
+    };
+    let places: Vec<usize> = (0..words.len()).filter(is_it).take(MENTIONS_MAX).collect();
+    places.len() == MENTIONS_MAX || places.into_iter().any(|at| among(rule, &words[at..]) != Found::No)
+}
+
+/// Shows the words of a text that may be a command line.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let splits = |letter: char| letter.is_whitespace() || ";&|()<>{}`'\"$,=".contains(letter);
+    text.split(splits).filter(|piece| !piece.is_empty())
+}
+
+/// Looks for a rule's words among these: the program, its operands in order, its options anywhere.
+fn among(rule: &[String], words: &[Word]) -> Found {
     let (Some(forbidden), Some(program)) = (rule.first(), words.first()) else { return Found::No };
     let is_program = match program.whole() {
         None => Found::Perhaps,

@@ -36,35 +36,24 @@ pub(super) fn is_own_variable(name: &str) -> bool {
     is_setting(name) || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
-/// Tells whether a variable is known to choose what a program runs.
-pub(super) fn is_steering(name: &str) -> bool {
-    let begins = ["GIT_", "LD_", "DYLD_", "BASH_", "NODE_O", "PYTHON", "PERL5", "RUBY"];
-    let holds = ["PAGER", "EDITOR", "VISUAL", "COMMAND", "WRAPPER", "SHELL", "OPTIONS", "CONFIG"];
-    let is_named = ["PATH", "ENV", "IFS", "CDPATH", "BROWSER"].contains(&name);
-    let is_like =
-        begins.iter().any(|part| name.starts_with(part)) || holds.iter().any(|part| name.contains(part));
-    !is_setting(name) && (is_named || is_like)
-}
-
 /// Tells whether a command is harmless by itself, but for where its output goes.
 pub(super) fn needs_no_rule(simple: &Simple) -> bool {
     let Some(program) = simple.words.first().and_then(Word::whole) else { return false };
     let arguments = &simple.words[1..];
     let are_known = || arguments.iter().all(|word| word.whole().is_some());
     match program {
-        "true" | "false" | ":" | "pwd" | "exit" | "break" | "continue" | "return" | "wait" => are_known(),
+        "true" | "false" | ":" | "pwd" | "exit" | "break" | "continue" | "return" => are_known(),
+        // With an option it may set a variable.
+        "wait" => arguments.iter().all(|word| word.whole().is_some_and(is_job)),
         // Nothing it is given makes it do more than print.
         "echo" => true,
         // It can set a variable instead.
-        "printf" => arguments.first().and_then(Word::whole).is_some_and(|format| !format.starts_with('-')),
+        "printf" => arguments.first().and_then(Word::whole).is_some_and(only_formats),
         // With -v some shells run what is in brackets; the other operands are only compared.
         "test" | "[" => are_known() && arguments.iter().all(|word| word.text != "-v"),
         // Where it may go is asked elsewhere.
         "cd" => true,
-        "set" => {
-            arguments.len() == 1
-                && ["-e", "-u", "-x", "-eu", "-ex", "-eux"].contains(&arguments[0].text.as_str())
-        }
+        "set" => only_strict(arguments),
         "command" => {
             let names = arguments.len() == 2 && are_known();
             names && ["-v", "-V"].contains(&arguments[0].text.as_str())
@@ -77,4 +66,35 @@ pub(super) fn needs_no_rule(simple: &Simple) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_job(word: &str) -> bool {
+    let number = word.strip_prefix('%').unwrap_or(word);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Tells whether a format has only what prints: `%n` sets a variable.
+fn only_formats(format: &str) -> bool {
+    let single = format.replace("%%", "");
+    let is_conversion = |part: &str| {
+        let flags = |letter: char| letter.is_ascii_digit() || "-+ #.*".contains(letter);
+        part.trim_start_matches(flags).starts_with(|letter| "sdbciouxXeEfFgGaAq".contains(letter))
+    };
+    !format.starts_with('-') && single.split('%').skip(1).all(is_conversion)
+}
+
+/// Tells whether a shell is only told to stop at errors or to show what it runs.
+fn only_strict(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter().map(Word::whole);
+    let Some(Some(letters)) = words.next() else { return false };
+    let Some(letters) = letters.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return false };
+    let has_name = letters.ends_with('o');
+    let is_plain = letters.strip_suffix('o').unwrap_or(letters).bytes().all(|byte| b"eux".contains(&byte));
+    let names: Option<Vec<&str>> = words.collect();
+    let are_plain = |names: Vec<&str>| match names.as_slice() {
+        [] => !has_name,
+        [name] => has_name && ["errexit", "nounset", "xtrace", "pipefail"].contains(name),
+        _ => false,
+    };
+    is_plain && names.is_some_and(are_plain)
 }

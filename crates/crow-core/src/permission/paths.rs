@@ -77,13 +77,51 @@ pub(super) fn is_secret(path: &str, roots: &Roots) -> bool {
 /// Finds a protected folder in a path whose home folder is written `~`.
 fn is_below_home(path: &str, roots: &Roots) -> bool {
     let Some(below) = path.strip_prefix("~/") else { return false };
+    let below = plain(Path::new(below));
     let ends_in = |protected: &String, above: &Path| {
         !above.as_os_str().is_empty() && Path::new(protected).ends_with(above)
     };
-    Path::new(below)
-        .ancestors()
-        .any(|above| roots.protected.iter().any(|protected| ends_in(protected, above)))
+    below.ancestors().any(|above| roots.protected.iter().any(|protected| ends_in(protected, above)))
 }
+
+/// Takes `..` back by the names alone, as a shell does.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Tells whether a path of which only the beginning is known may lead to what `.git` holds.
+pub(super) fn may_be_git(word: &Word) -> bool {
+    last_known(word).is_some_and(|last| ".git".starts_with(&last))
+}
+
+/// Tells whether a path of which only the beginning is known may lead to a key or the configuration.
+pub(super) fn may_be_secret(word: &Word, place: &Place<'_>, roots: &Roots) -> bool {
+    let Some(last) = last_known(word) else { return false };
+    let start = place.cwd.map_or_else(
+        || word.text.clone(),
+        |cwd| plain(&Path::new(cwd).join(&word.text)).display().to_string(),
+    );
+    KEYS.iter().any(|key| key.starts_with(&last))
+        || roots.protected.iter().any(|protected| protected.starts_with(&start))
+}
+
+/// Shows the name that a word goes on with unknown letters in, when there is one.
+fn last_known(word: &Word) -> Option<String> {
+    let last = word.text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    (word.extent >= Extent::Begins && !last.is_empty()).then_some(last)
+}
+
+/// How the names of keys begin.
+const KEYS: &[&str] =
+    &[".env", ".netrc", "_netrc", ".ssh", ".gnupg", ".aws", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
 /// Recognises files that hold keys by their usual names.
 fn is_key(path: &str) -> bool {

@@ -93,6 +93,25 @@ pub(super) const LONE: &[&str] = &[
     "--yes",
 ];
 
+/// Options in front of a subcommand that a rule need not name.
+pub(super) const PASSED: &[(&str, &str)] = &[
+    ("git", "--no-pager --no-optional-locks --literal-pathspecs -P"),
+    ("cargo", "-q --quiet -v --verbose"),
+    ("npm", "--silent"),
+];
+
+/// Programs that read no option after `--`.
+pub(super) const ENDED: &[&str] = &["git", "rg", "sort", "gsort"];
+
+/// Shells and interpreters: a file they are given is a program that nobody saw.
+pub(super) const INTERPRETERS: &str = "sh bash dash ash zsh fish ksh mksh csh tcsh rbash pwsh powershell \
+     osascript python pypy ipython node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript R julia";
+
+/// Other programs, and subcommands of git, whose input says what they do.
+pub(super) const FED: &str =
+    "patch cpio at batch crontab bc dc gdb lldb psql mysql sqlite ed ex xargs parallel code pdb";
+pub(super) const FED_GIT: &str = "apply am fast-import update-ref";
+
 /// Options that look like abbreviations of dangerous ones and are options themselves.
 pub(super) const HARMLESS: &[(&str, &str)] = &[
     ("git", "--text --exec-path --no-ext-diff --or"),
@@ -222,12 +241,16 @@ pub(super) const ROWS: &[Row] = &[
     runs("cargo", "--config -Z", "sets configuration, which can name a program to run"),
     runs("cargo", "+", "uses another toolchain"),
     runs("cargo", "--manifest-path -C", "builds another project, whose build scripts run"),
-    writes("cargo", "--target-dir --out-dir --artifact-dir --root", "writes to a place of its choice"),
+    writes(
+        "cargo",
+        "--target-dir --out-dir --artifact-dir --root --logfile",
+        "writes to a place of its choice",
+    ),
     runs("rustc", "-C --codegen -Z --sysroot", "can name a linker to run"),
     writes("rustc", "-o --out-dir", "writes to a place of its choice"),
     runs(
         "go",
-        "-exec -toolexec -vettool -overlay -modfile -C -ldflags -gccgoflags",
+        "-exec -toolexec -vettool -overlay -modfile -C -gcflags -asmflags -ldflags -gccgoflags",
         "runs another program to build or test",
     ),
     writes(
@@ -238,7 +261,7 @@ pub(super) const ROWS: &[Row] = &[
     subcommands(runs("go", "generate tool", "runs commands that the sources name")),
     runs(
         "make gmake",
-        "= --eval -f --file --makefile -C --directory -I --include-dir",
+        "= -E --eval -f --file --makefile -C --directory -I --include-dir",
         "sets what the rules run, or takes rules from elsewhere",
     ),
     runs("cmake", "-E -P -C -D", "runs commands"),
@@ -260,6 +283,7 @@ pub(super) const ROWS: &[Row] = &[
         "--script-shell --node-options --prefix -C --userconfig --globalconfig --call",
         "sets what runs the scripts",
     ),
+    writes("npm", "--logs-dir --cache", "writes to a place of its choice"),
     subcommands(runs("pnpm yarn bun", "exec dlx x", "runs a program of a package")),
     runs("pnpm yarn bun", "-C --dir --cwd --script-shell --config", "sets what runs the scripts"),
     runs("npx bunx pnpx uvx pipx", "*", "runs a program of a package"),
@@ -277,7 +301,12 @@ pub(super) const ROWS: &[Row] = &[
         "-p -c --config-file --rootdir -o --override-ini --pdbcls --confcutdir",
         "loads code of its choice",
     ),
-    writes("pytest py.test", "--basetemp --junitxml --junit-xml", "writes to a place of its choice"),
+    writes(
+        "pytest py.test",
+        "--basetemp --junitxml --junit-xml --log-file --report-log --debug",
+        "writes to a place of its choice",
+    ),
+    writes("pytest py.test", "--pastebin", "sends what it shows"),
     runs(
         "eslint",
         "-c --config --rulesdir --plugin --parser --format -f --resolve-plugins-relative-to",
@@ -285,9 +314,9 @@ pub(super) const ROWS: &[Row] = &[
     ),
     writes("eslint", "-o --output-file", "writes to a file of its choice"),
     // Interpreters: a text or an input is a program that nobody saw.
-    runs("python pypy", "-c 0 -", "runs a text as a program"),
+    runs("python pypy ipython", "-c 0 -", "runs a text as a program"),
     runs(
-        "node deno bun",
+        "node nodejs deno bun",
         "-e --eval -p --print -r --require --import --loader --experimental-loader eval repl 0 -",
         "runs a text as a program",
     ),
@@ -300,7 +329,7 @@ pub(super) const ROWS: &[Row] = &[
     runs("java", "-javaagent -agentlib -agentpath -XX", "loads code of its choice"),
     runs("sh bash dash ash", "-s 0 -", "runs what it reads"),
     runs(
-        "zsh fish ksh mksh csh tcsh pwsh powershell osascript",
+        "zsh fish ksh mksh csh tcsh rbash pwsh powershell osascript",
         "-c -e -s -Command -EncodedCommand 0 -",
         "runs a text as commands",
     ),

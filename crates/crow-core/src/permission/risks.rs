@@ -1,7 +1,12 @@
 //! What in the words of one command asks even under a rule. Compares words with the table of programs;
 //! wherever programs read options in different ways, the dangerous way counts.
 
-use super::programs::{Does, HARMLESS, LONE, ROWS, Row, UNBUNDLED, VALUED, Where};
+use std::path::Path;
+
+use super::paths::plain;
+use super::programs::{
+    Does, ENDED, FED, FED_GIT, HARMLESS, INTERPRETERS, LONE, PASSED, ROWS, Row, UNBUNDLED, VALUED, Where,
+};
 use super::scripts;
 use crate::shell::{Extent, Word};
 
@@ -19,16 +24,84 @@ pub(super) struct Risk {
 /// Finds the risks in the words of a command.
 pub(super) fn risks(words: &[Word]) -> Vec<Risk> {
     let Some(program) = words.first().and_then(Word::whole) else { return Vec::new() };
-    let program = base(program);
-    let rows: Vec<&Row> = ROWS.iter().filter(|row| names(row, program)).collect();
-    let command = Command { words, program: unversioned(program), rows: &rows };
+    let rows = rows(program);
+    let command = Command::new(words, program, &rows);
     let mut risks: Vec<Risk> = rows.iter().flat_map(|row| command.row(row)).collect();
     if !rows.is_empty() {
         risks.extend(command.unknown());
     }
-    risks.extend(scripts::risk(command.program, words));
+    risks.extend(scripts::risks(command.program, words));
+    if let Some((at, module)) = command.module() {
+        risks.extend(self::risks(&module).into_iter().map(|risk| Risk { at: risk.at + at, ..risk }));
+    }
     risks
 }
+
+/// Tells whether a command does what its input says.
+pub(super) fn reads_program(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::whole) else { return false };
+    let rows = rows(program);
+    let command = Command::new(words, program, &rows);
+    if let Some((_, module)) = command.module() {
+        return reads_program(&module);
+    }
+    let is_given = |option| {
+        let mut words = words.iter().enumerate().skip(1);
+        words.any(|(at, word)| command.is(&word.text, option, at))
+    };
+    let feeds = |row: &&Row| {
+        let has = |wanted| row.options.split(' ').any(|option| option == wanted);
+        let is_named = |option| has(option) && is_given(option);
+        has("0") && (command.is_bare() || is_named("-") || is_named("-s"))
+    };
+    let is_fed = FED.split(' ').any(|fed| fed == command.program);
+    let mut subcommands = command.subcommands();
+    let mut is_git = || {
+        command.program == "git"
+            && subcommands.any(|(_, word)| FED_GIT.split(' ').any(|fed| fed == word.text))
+    };
+    is_fed || rows.iter().any(feeds) || is_git()
+}
+
+/// Tells whether a command runs a file that nobody saw.
+pub(super) fn interprets(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::whole) else { return false };
+    let command = Command::new(words, program, &[]);
+    let Some((file, _)) = command.operands().next() else { return false };
+    let is_module = command.module().is_some_and(|(at, _)| at <= file);
+    INTERPRETERS.split(' ').any(|name| name == command.program) && !is_module
+}
+
+/// Counts the words a rule covers at the beginning of a command; it need not name options that change nothing.
+pub(super) fn covered(rule: &[String], words: &[Word]) -> Option<usize> {
+    let program = words.first().and_then(Word::whole).map(base).unwrap_or_default();
+    let passed = PASSED.iter().find(|(name, _)| *name == program).map_or("", |(_, options)| options);
+    let is_passed =
+        |word: &&Word| word.whole().is_some_and(|word| passed.split(' ').any(|option| option == word));
+    let mut at = 0;
+    for (place, expected) in rule.iter().enumerate() {
+        let is_it = |word: &Word| word.whole() == Some(expected.as_str());
+        if place == 1 && !words.get(at).is_some_and(is_it) {
+            at += words.iter().skip(at).take_while(is_passed).count();
+        }
+        words.get(at).filter(|word| is_it(word))?;
+        at += 1;
+    }
+    Some(at)
+}
+
+fn rows(program: &str) -> Vec<&'static Row> {
+    ROWS.iter().filter(|row| names(row, base(program))).collect()
+}
+
+/// Tells whether a word stands for what is already open, above all the input.
+pub(super) fn is_input(word: &str) -> bool {
+    let path = plain(Path::new(word));
+    word == "-" || path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// Programs of which `-m` names another.
+const PYTHONS: &[&str] = &["python", "pypy"];
 
 /// Shows a program's name without its folder.
 pub(super) fn base(program: &str) -> &str {
@@ -50,9 +123,21 @@ struct Command<'a> {
     words: &'a [Word],
     program: &'a str,
     rows: &'a [&'a Row],
+    /// Where no word is an option any more.
+    end: usize,
 }
 
-impl Command<'_> {
+impl<'a> Command<'a> {
+    fn new(words: &'a [Word], program: &'a str, rows: &'a [&'a Row]) -> Self {
+        let program = unversioned(base(program));
+        // After an option it may be a value.
+        let ends = |at: &usize| {
+            words[*at].whole() == Some("--") && (*at == 1 || !words[at - 1].text.starts_with('-'))
+        };
+        let end = (1..words.len()).find(ends).filter(|_| ENDED.contains(&program));
+        Self { words, program, rows, end: end.unwrap_or(words.len()) }
+    }
+
     fn row(&self, row: &Row) -> Vec<Risk> {
         let places = match row.place {
             Where::Anywhere => 1..self.words.len(),
@@ -84,7 +169,9 @@ impl Command<'_> {
     /// Tells whether nothing but options follows the program, and none that only shows something.
     fn is_bare(&self) -> bool {
         let shows = ["--version", "-V", "-v", "--help", "-h"];
-        self.operands().next().is_none() && !self.words.iter().any(|word| shows.contains(&word.text.as_str()))
+        self.operands().next().is_none()
+            && self.module().is_none()
+            && !self.words.iter().any(|word| shows.contains(&word.text.as_str()))
     }
 
     /// Shows what may be the subcommand: the first operand, and while it may be an option's value, the next.
@@ -102,10 +189,40 @@ impl Command<'_> {
         self.words.iter().enumerate().skip(1).filter(move |(_, word)| is_operand(word))
     }
 
+    /// Finds the module that `python -m` runs, with its words and their place.
+    fn module(&self) -> Option<(usize, Vec<Word>)> {
+        if !PYTHONS.contains(&self.program) {
+            return None;
+        }
+        let flags = |letter| "bBdEhiIOPqsSuvx".contains(letter);
+        let is_it = |word: &Word| {
+            word.text
+                .strip_prefix('-')
+                .is_some_and(|bundle| bundle.trim_start_matches(flags).starts_with('m'))
+        };
+        // A value in front of it may look like an operand.
+        let at = self.words.iter().skip(1).position(is_it)? + 1;
+        let (_, joined) = self.words[at].text.split_once('m')?;
+        let (at, mut words) = if joined.is_empty() {
+            (at + 1, self.words.get(at + 1..)?.to_vec())
+        } else {
+            (at, self.words[at..].to_vec())
+        };
+        let name = words.first_mut()?;
+        if !joined.is_empty() {
+            name.text = joined.to_owned();
+        }
+        // It is no module itself, so this comes to an end.
+        (!PYTHONS.contains(&unversioned(base(&name.text)))).then_some((at, words))
+    }
+
     fn is(&self, word: &str, option: &str, at: usize) -> bool {
+        if option.starts_with('-') && option.len() > 1 && at > self.end {
+            return false;
+        }
         let name = word.split_once('=').map_or(word, |(name, _)| name);
         if option == "-" {
-            return word == "-";
+            return is_input(word);
         }
         if option == "=" {
             return word.contains('=') && !word.starts_with('-');
@@ -120,7 +237,10 @@ impl Command<'_> {
             Some(letter) if letter.len() == 1 => self.has_letter(word, letter, at),
             // Single-dash words: some programs take them with two dashes, and joined to a value by any letter.
             Some(long) => {
-                name.trim_start_matches('-') == long && word.starts_with('-') || joins(word, option)
+                let name = name.trim_start_matches('-');
+                // A test of this language takes the options of its tool so.
+                let name = name.strip_prefix("test.").filter(|_| self.program == "go").unwrap_or(name);
+                name == long && word.starts_with('-') || joins(word, option)
             }
             None if option.ends_with(['=', ':']) => word.starts_with(option),
             None => word == option,
@@ -164,7 +284,7 @@ impl Command<'_> {
                 word.extent >= Extent::Begins && word.text.starts_with('-') && !word.text.contains('=');
             has_options && (word.may_be_option() || is_open)
         };
-        let at = self.words.iter().skip(1).position(may_be)? + 1;
+        let at = self.words[..self.end].iter().skip(1).position(may_be)? + 1;
         Some(Risk { at, does: Does::Runs, why: "gets words that are not known before it runs" })
     }
 }

@@ -5,40 +5,60 @@ use super::programs::Does;
 use super::risks::Risk;
 use crate::shell::Word;
 
-/// Finds out whether a script in the words of a command may do more than print.
-pub(super) fn risk(program: &str, words: &[Word]) -> Option<Risk> {
+/// Finds what in the words of a command may make its script do more than print.
+pub(super) fn risks(program: &str, words: &[Word]) -> Vec<Risk> {
     match program {
         "sed" | "gsed" => sed(words),
-        "awk" | "gawk" | "mawk" | "nawk" => awk(words),
-        _ => None,
+        "awk" | "gawk" | "mawk" | "nawk" => awk(words).into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 
-fn sed(words: &[Word]) -> Option<Risk> {
-    let risk = |at| Risk { at, does: Does::Runs, why: "gets a script that may run commands or write files" };
-    let mut scripts = Vec::new();
-    for (at, word) in words.iter().enumerate().skip(1) {
+/// Options of `sed` that have no value and change nothing.
+const SED_FLAGS: &str = "nErsuz";
+const SED_LONG: &[&str] = &["--quiet", "--silent", "--regexp-extended", "--version", "--help"];
+
+fn sed(words: &[Word]) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    let (mut scripts, mut operands) = (Vec::new(), Vec::new());
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
         let text = word.text.as_str();
-        let value = match text.strip_prefix("--") {
-            Some(long) if long.starts_with('e') => Some(long.split_once('=').map(|(_, value)| value)),
-            Some(_) => None,
-            None => text
-                .strip_prefix('-')
-                .and_then(|bundle| bundle.split_once('e'))
-                .map(|(_, value)| Some(value).filter(|value| !value.is_empty())),
+        let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
+            operands.push((at, word.whole()));
+            at += 1;
+            continue;
         };
-        match value {
-            Some(Some(value)) => scripts.push((at, word.whole().map(|_| value))),
-            Some(None) => scripts.push((at + 1, words.get(at + 1).and_then(Word::whole))),
-            None => {}
+        if text == "--" {
+            operands.extend(words.iter().enumerate().skip(at + 1).map(|(at, word)| (at, word.whole())));
+            break;
         }
+        let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let is_long = name.len() > "--".len() && "--expression".starts_with(name);
+        let letters = bundle.trim_start_matches(|letter| SED_FLAGS.contains(letter));
+        let joined =
+            if is_long { joined } else { letters.strip_prefix('e').filter(|joined| !joined.is_empty()) };
+        match joined {
+            Some(joined) if is_long || letters.starts_with('e') => {
+                scripts.push((at, word.whole().map(|_| joined)));
+            }
+            None if is_long || letters == "e" => {
+                at += 1;
+                scripts.push((at, words.get(at).and_then(Word::whole)));
+            }
+            _ if SED_LONG.contains(&text) || letters.is_empty() => {}
+            // Nobody knows which of the next words is its value.
+            _ => risks.push(Risk { at, does: Does::Runs, why: "gets an option that may move its script" }),
+        }
+        at += 1;
     }
     if scripts.is_empty() {
-        let operand = words.iter().enumerate().skip(1).find(|(_, word)| !word.text.starts_with('-'));
-        scripts.extend(operand.map(|(at, word)| (at, word.whole())));
+        scripts.extend(operands.first());
     }
-    let is_harmless = |script: Option<&str>| script.is_some_and(only_prints);
-    scripts.into_iter().find(|(_, script)| !is_harmless(*script)).map(|(at, _)| risk(at))
+    scripts.retain(|(_, script)| !script.is_some_and(only_prints));
+    let why = "gets a script that may run commands or write files";
+    risks.extend(scripts.into_iter().map(|(at, _)| Risk { at, does: Does::Runs, why }));
+    risks
 }
 
 /// Recognises the scripts that people and models mostly write: `p`, `d`, `q`, `=` and `s` with an address.

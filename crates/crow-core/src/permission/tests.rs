@@ -231,8 +231,8 @@ fn commands() {
         &runs("ls; rm x"),
         &grants,
         &expect![[r#"
-            ask: ask, always `ls` `rm x`
-            accept-edits: ask, always `ls` `rm x`
+            ask: ask, always `ls` `rm x`: no rule covers `rm x`
+            accept-edits: ask, always `ls` `rm x`: no rule covers `rm x`
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],

@@ -114,10 +114,13 @@ impl Reader<'_> {
     }
 
     fn here_text(&mut self, here: &HereDocument, range: std::ops::Range<usize>) -> Result<(), NotUnderstood> {
+        let body = self.text.get(range).unwrap_or_default();
+        if let Some(command) = self.commands.get_mut(here.command) {
+            command.documents.push(body.to_owned());
+        }
         if here.is_literal {
             return Ok(());
         }
-        let body = self.text.get(range).unwrap_or_default();
         // An escaped line break could hide the end.
         if body.contains("\\\n") {
             return Err(NotUnderstood("has an escaped line break in a here-document"));

@@ -9,6 +9,8 @@ const DEPTH_MAX: usize = 24;
 
 /// A here-document whose text begins after the line.
 pub(super) struct HereDocument {
+    /// The place of its command among those read.
+    pub(super) command: usize,
     pub(super) delimiter: String,
     pub(super) is_literal: bool,
     pub(super) strips_tabs: bool,
@@ -166,6 +168,10 @@ impl<'a> Reader<'a> {
                 }
             }
             last = letter;
+        }
+        // The break may stand between letters that mean something together.
+        if may_brace && lexed.is_continued {
+            return Err(NotUnderstood("has braces that may stand for several words"));
         }
         Ok(lexed)
     }

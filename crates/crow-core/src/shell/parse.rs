@@ -1,11 +1,11 @@
-//! The grammar: lists, pipelines, groups, branches, loops and redirections.
+//! The grammar: lists, pipelines, groups, branches and loops.
 
 use super::expand::name_len;
-use super::lex::{HereDocument, Lexed, Reader, ends_word};
-use super::{Assignment, Direction, NotUnderstood, Redirection, Simple, Word, wrap};
+use super::lex::{Lexed, Reader, ends_word};
+use super::{Assignment, NotUnderstood, Simple, Word, wrap};
 
 /// Words that mean something where a command begins, to some shell at least.
-const RESERVED: &[&str] = &[
+pub(super) const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
     "in", "[[", "]]", "function", "select", "coproc",
 ];
@@ -170,14 +170,15 @@ impl Reader<'_> {
 
     fn after_group(&mut self) -> Result<(), NotUnderstood> {
         let mut around = Simple::default();
+        let n_here = self.here.len();
         loop {
             self.skip_blanks()?;
             if !self.redirection(&mut around)? {
                 break;
             }
         }
-        if !around.redirections.is_empty() {
-            self.commands.push(around);
+        if !around.redirections.is_empty() || self.here.len() > n_here {
+            self.add(around, n_here);
         }
         Ok(())
     }
@@ -201,20 +202,21 @@ impl Reader<'_> {
             return Err(unbalanced());
         }
         self.at += name.len();
-        let value = Assignment { name: name.to_owned(), value: Word::unknown() };
-        self.commands.push(Simple { assignments: vec![value], ..Simple::default() });
+        let assign = |value| Assignment { name: name.to_owned(), value };
+        let mut assignments = vec![assign(Word::unknown())];
         self.skip_lines()?;
         if self.peek_bare() == "in" {
             self.at += "in".len();
             self.skip_blanks()?;
             while self.at_word() {
-                self.word()?;
+                assignments.push(assign(self.word()?.word));
                 self.skip_blanks()?;
             }
             if !matches!(self.peek(), Some(b';' | b'\n')) {
                 return Err(unbalanced());
             }
         }
+        self.commands.push(Simple { assignments, ..Simple::default() });
         if !self.starts(";;") {
             self.take(";");
         }
@@ -270,13 +272,13 @@ impl Reader<'_> {
         }
     }
 
-    fn at_word(&self) -> bool {
+    pub(super) fn at_word(&self) -> bool {
         self.rest().chars().next().is_some_and(|letter| !ends_word(letter))
     }
 
     fn simple(&mut self) -> Result<(), NotUnderstood> {
         let mut simple = Simple::default();
-        let start = self.at;
+        let (start, n_here) = (self.at, self.here.len());
         loop {
             self.skip_blanks()?;
             if self.redirection(&mut simple)? {
@@ -304,10 +306,17 @@ impl Reader<'_> {
             Some(b'(') => Err(NotUnderstood("has a parenthesis after a word")),
             _ if self.at == start => Err(unbalanced()),
             _ => {
-                self.commands.push(simple);
+                self.add(simple, n_here);
                 Ok(())
             }
         }
+    }
+
+    /// Adds a command, to which the here-documents announced since belong.
+    fn add(&mut self, simple: Simple, n_here: usize) {
+        let command = self.commands.len();
+        self.here.iter_mut().skip(n_here).for_each(|here| here.command = command);
+        self.commands.push(simple);
     }
 
     /// Reads `NAME=VALUE` if it comes next.
@@ -322,52 +331,6 @@ impl Reader<'_> {
         simple.assignments.push(Assignment { name: name.to_owned(), value });
         Ok(true)
     }
-
-    /// Reads a redirection if it comes next.
-    fn redirection(&mut self, simple: &mut Simple) -> Result<bool, NotUnderstood> {
-        let rest = self.rest();
-        let number = usize::from(rest.starts_with(|letter: char| letter.is_ascii_digit()));
-        if !rest[number..].starts_with(['<', '>']) {
-            return Ok(false);
-        }
-        self.at += number;
-        const OPERATORS: &[&str] = &["<<<", "<<-", "<<", "<>", "<&", "<(", ">>", ">|", ">&", ">(", "<", ">"];
-        let rest = self.rest();
-        let operator = OPERATORS.iter().copied().find(|operator| rest.starts_with(operator)).unwrap_or("<(");
-        self.at += operator.len();
-        self.skip_blanks()?;
-        if matches!(operator, "<<<" | "<(" | ">(") || !self.at_word() {
-            return Err(NotUnderstood("has an unusual redirection"));
-        }
-        let Lexed { word: target, is_quoted, .. } = self.word()?;
-        let direction = match operator {
-            "<<" | "<<-" => {
-                return self.announce(target, is_quoted, operator == "<<-").map(|()| true);
-            }
-            "<&" | ">&" => {
-                let is_copy = target.whole().is_some_and(|text| text == "-" || is_digit(text));
-                return if is_copy { Ok(true) } else { Err(NotUnderstood("has an unusual redirection")) };
-            }
-            "<" => Direction::In,
-            _ => Direction::Out,
-        };
-        simple.redirections.push(Redirection { operator, direction, target });
-        Ok(true)
-    }
-
-    fn announce(
-        &mut self,
-        delimiter: Word,
-        is_literal: bool,
-        strips_tabs: bool,
-    ) -> Result<(), NotUnderstood> {
-        let is_plain = delimiter.whole().is_some_and(|text| !text.is_empty() && !text.contains('\n'));
-        if !is_plain || self.n_substitutions > 0 {
-            return Err(NotUnderstood("has an unusual here-document"));
-        }
-        self.here.push(HereDocument { delimiter: delimiter.text, is_literal, strips_tabs });
-        Ok(())
-    }
 }
 
 /// Refuses a first word that a shell may take for something else than a program.
@@ -380,10 +343,6 @@ fn check_program(lexed: &Lexed) -> Result<(), NotUnderstood> {
         return Err(NotUnderstood("has a program whose name is not plain"));
     }
     Ok(())
-}
-
-fn is_digit(text: &str) -> bool {
-    matches!(text.as_bytes(), [b'0'..=b'9'])
 }
 
 fn unbalanced() -> NotUnderstood {

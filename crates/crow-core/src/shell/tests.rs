@@ -112,11 +112,11 @@ fn lists_and_groups() {
     check(
         "for i in a $(b); do c $i; done 2> x",
         expect![[r#"
-        i=[……
-        [b]
-        [c] [……
-        >[x]
-    "#]],
+            [b]
+            i=[…… i=[a] i=[……
+            [c] [……
+            >[x]
+        "#]],
     );
     check(
         "case $x in (a|b*) c;; *) d; esac; e",

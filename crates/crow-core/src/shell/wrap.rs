@@ -1,6 +1,6 @@
 //! Programs that run another program which is written out in their words.
 
-use super::parse::commands;
+use super::parse::{RESERVED, commands};
 use super::{Assignment, Extent, NotUnderstood, Simple, Word};
 
 /// What a command runs itself.
@@ -115,6 +115,10 @@ const REDEFINING: &[&str] = &[
     "typeset",
 ];
 
+/// Builtins that read `NAME[TEXT]` as a variable, and run what is in the text.
+const SUBSCRIPTED: &[&str] =
+    &["test", "[", "printf", "read", "wait", "unset", "export", "readonly", "local", "getopts"];
+
 /// Finds what a command runs itself.
 pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotUnderstood> {
     let words = simple.words.as_slice();
@@ -125,6 +129,9 @@ pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotU
     }
     match name {
         _ if REDEFINING.contains(&name) => Err(NotUnderstood("changes what later words mean")),
+        _ if SUBSCRIPTED.contains(&name) && words[1..].iter().any(subscribes) => {
+            Err(NotUnderstood("may run what is in brackets"))
+        }
         "eval" => {
             let texts: Option<Vec<&str>> = words[1..].iter().map(Word::whole).collect();
             let text = texts.ok_or(NotUnderstood("runs a text that is not known"))?.join(" ");
@@ -135,6 +142,10 @@ pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotU
         "fd" | "fdfind" => each(words, &["-x", "-X", "--exec", "--exec-batch"], depth),
         _ => Ok(None),
     }
+}
+
+fn subscribes(word: &Word) -> bool {
+    word.text.split_once('[').is_some_and(|(_, inside)| inside.contains(['$', '`']))
 }
 
 /// One is joined to its option and one follows it; a few more may only look like marks.
@@ -169,7 +180,7 @@ fn wrapped(
     let mut inner = words.get(at..).unwrap_or_default().to_vec();
     match inner.first() {
         None => return Ok(None),
-        Some(word) if word.whole().is_some_and(|word| ["{", "!", "(", "if", "case"].contains(&word)) => {
+        Some(word) if word.whole().is_some_and(|word| RESERVED.contains(&word)) => {
             return Err(NotUnderstood("has a word that not every shell reads alike"));
         }
         Some(_) => {}
@@ -215,8 +226,8 @@ impl Wrapper {
                         _ if self.long.contains(&name) => {}
                         _ if !self.long_valued.contains(&name) => return Err(odd),
                         Some(joined) => value = Some(joined.to_owned()),
-                        // The value of this one is optional and always joined.
-                        None if name == "--replace" => {}
+                        // The value of these is optional and always joined.
+                        None if ["--replace", "--max-lines"].contains(&name) => {}
                         None => (value, at) = (words.get(at).map(|word| word.text.clone()), at + 1),
                     }
                 }

@@ -363,11 +363,11 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
         &line,
         &grants,
         &expect![[r#"
-        ask: ask, always `cargo test` `git diff` `tail -5`
-        accept-edits: ask, always `cargo test` `git diff` `tail -5`
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, always `cargo test` `git diff` `tail -5`: no rule covers `cargo test`
+            accept-edits: ask, always `cargo test` `git diff` `tail -5`: no rule covers `cargo test`
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     let Verdict::Ask { always: Some(grant), .. } = judged(Mode::Ask, &Rules::default(), &line, &grants)
     else {
@@ -386,4 +386,30 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
     let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
     assert_eq!(verdict("git diff"), Verdict::Allow);
     assert!(matches!(verdict("tail -5; git diff; cargo test; ls"), Verdict::Deny(_)));
+}
+
+#[test]
+fn an_always_is_about_the_input_and_the_folder_too() {
+    let always = |line: &str| {
+        let mut grants = Grants::default();
+        let verdict = judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
+        let Verdict::Ask { always: Some(grant), .. } = verdict else { unreachable!("{line}: {verdict:?}") };
+        grants.allow(grant);
+        grants
+    };
+    for (granted, allowed, asked) in [
+        ("python3 - <<'E'\n1\nE", "python3 - <<X\n1\nX", "python3 - <<'E'\n2\nE"),
+        ("bash <<E\nls\nE", "bash <<'E'\nls\nE", "bash <<E\nrm x\nE"),
+        ("git apply <<E\na\nE", "git apply <<'X'\na\nX", "git apply <<E\nb\nE"),
+        ("cd sub && make", " cd sub && make", "cd other && make"),
+        ("cd sub && make", "cd sub && make\n", "make"),
+        ("make", "cd /w/a && make", "cd sub && make"),
+        ("rm x", "rm x; rm x", "cd /w/b && rm x"),
+    ] {
+        let grants = always(granted);
+        let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
+        assert_eq!(verdict(granted), Verdict::Allow, "{granted}");
+        assert_eq!(verdict(allowed), Verdict::Allow, "{allowed}");
+        assert!(matches!(verdict(asked), Verdict::Ask { .. }), "{asked}");
+    }
 }
