@@ -215,3 +215,6 @@ fn mcp_server(server: wire::McpServer) -> Result<McpServer, Failure> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests;
