@@ -392,7 +392,7 @@ fn replace_output(earlier: &mut Update, next: &mut Update) -> Option<usize> {
 /// Drops the beginning of an output that is too long to wait; tells how many bytes.
 fn keep_end(text: &mut String) -> usize {
     let over = text.len().saturating_sub(OUTPUT_BYTES);
-    let from = (over..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or_default();
+    let from = text.ceil_char_boundary(over);
     text.drain(..from);
     from
 }

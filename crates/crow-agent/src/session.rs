@@ -191,16 +191,18 @@ impl Session {
             self.note(said, prompt.answer);
             return;
         }
+        self.begin_or_wait(prompt);
+    }
+
+    /// Starts a turn, or has its prompt wait for the one that runs.
+    fn begin_or_wait(&mut self, prompt: Waiting) {
         match &mut self.state {
             State::Idle(talk) => {
                 let talk = std::mem::take(talk);
                 self.start_turn(talk, prompt);
             }
             State::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
-            State::Running { .. } => {
-                let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
-                prompt.answer.give(Err(Failure::new(FailureKind::InvalidValue, why)));
-            }
+            State::Running { .. } => prompt.answer.give(Err(too_many())),
         }
     }
 
@@ -244,8 +246,7 @@ impl Session {
     /// Starts a turn that nobody asked for with a prompt; its failure is told as a notice.
     fn start_own_turn(&mut self, words: MoreWords) {
         if self.waiting.len() >= WAITING_MAX {
-            let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
-            return words.answer.give(Err(Failure::new(FailureKind::InvalidValue, why)));
+            return words.answer.give(Err(too_many()));
         }
         words.answer.give(Ok(Steered::StartedNewTurn));
         let (client, id) = (self.client.clone(), self.id.clone());
@@ -254,14 +255,7 @@ impl Session {
                 client.tell(&id, Update::Notice(failure.sentence));
             }
         });
-        let prompt = Waiting { ticket: None, said: words.said, answer };
-        match &mut self.state {
-            State::Idle(talk) => {
-                let talk = std::mem::take(talk);
-                self.start_turn(talk, prompt);
-            }
-            State::Running { .. } => self.waiting.push_back(prompt),
-        }
+        self.begin_or_wait(Waiting { ticket: None, said: words.said, answer });
     }
 
     fn start_turn(&mut self, talk: Conversation, prompt: Waiting) {
@@ -357,4 +351,9 @@ impl Session {
     fn options(&self) -> Options {
         open::options(&self.kit, &self.standing.borrow())
     }
+}
+
+fn too_many() -> Failure {
+    let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
+    Failure::new(FailureKind::InvalidValue, why)
 }
