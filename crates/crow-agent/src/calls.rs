@@ -21,6 +21,7 @@ use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
+const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
 const CUT: &str = "not run: the turn was cancelled";
 
 /// Runs calls until each has its result in the transcript.
@@ -165,6 +166,8 @@ async fn run_call(
     let tool_cx =
         ToolCx { workspace: cx.workspace, editor: Some(cx.editor), cut: cx.cut, progress: &progress };
     let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
+        // A person takes their time, and a link may lead elsewhere by now.
+        Ok(()) if tools.facets(call, cx.workspace).touch != facets.touch => Outcome::failed(MOVED),
         Ok(()) => {
             let begins = Update::CallChanged { call: call.id, status: Status::Running, content: None };
             cx.client.tell(cx.session, begins);

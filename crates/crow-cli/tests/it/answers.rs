@@ -276,3 +276,35 @@ fn wrong_answers_of_every_shape() {
         }
     });
 }
+
+#[test]
+fn a_link_that_moved_while_the_question_was_open() {
+    check(async {
+        let server =
+            ModelServer::start("call write {\"file_path\":\"link/x\",\"content\":\"1\"}\ntext \"So be it.\"");
+        let world = World::new(server.base_url());
+        let (link, outside) = (world.project().join("link"), world.home().join("outside"));
+        for folder in [&world.project().join("inside"), &outside] {
+            std::fs::create_dir(folder).expect("a folder can be made");
+        }
+        std::os::unix::fs::symlink(world.project().join("inside"), &link).expect("a link can be made");
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let session = client.new_session(&world.project()).await;
+        client.answers.push_back("silence".into());
+        let id = client.prompt(&session, "go").await;
+        let question = loop {
+            let message = client.next_message().await;
+            if message["method"] == "session/request_permission" {
+                break message["id"].clone();
+            }
+        };
+        std::fs::remove_file(&link).expect("it is there");
+        std::os::unix::fs::symlink(&outside, &link).expect("a link can be made");
+        let allowed = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+        client.send_line(&json!({"jsonrpc": "2.0", "id": question, "result": allowed}).to_string()).await;
+        let ended = client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        assert!(client.log().contains("look again"), "{}", client.log());
+        assert!(!outside.join("x").exists(), "it was written where nobody allowed it");
+    });
+}
