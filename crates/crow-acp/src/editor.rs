@@ -215,6 +215,14 @@ impl ClientTerminal {
         self.editor.ask_to_the_last(request, cut).await.map(drop)
     }
 
+    /// Gives a command that was killed a moment to be gone, so that its output is whole.
+    pub async fn gone(&self) {
+        let request = v1::wait_for_exit(&self.editor.session, &self.id);
+        if let Err(error) = self.editor.ask(request, LAST_WAIT_MAX, &CancellationToken::new()).await {
+            tracing::debug!(%error, "a killed command may still print");
+        }
+    }
+
     /// Reads what its command printed so far.
     pub async fn output(&self, cut: &CancellationToken) -> Result<ClientOutput, ClientError> {
         let request = v1::read_terminal(&self.editor.session, &self.id);

@@ -223,10 +223,11 @@ impl Terminal {
             Err(ClientError::Cut) => How::Here(Ended::Cancelled),
             Err(error @ ClientError::Refused(_)) => How::Lost(error.to_string()),
         };
-        if !matches!(ended, How::Here(Ended::Exited(_)) | How::InClient { .. })
-            && let Err(error) = terminal.kill(cx.cut).await
-        {
-            tracing::warn!(%error, "the client may not have ended a command");
+        if !matches!(ended, How::Here(Ended::Exited(_)) | How::InClient { .. }) {
+            match terminal.kill(cx.cut).await {
+                Ok(()) => terminal.gone().await,
+                Err(error) => tracing::warn!(%error, "the client may not have ended a command"),
+            }
         }
         let said = match terminal.output(cx.cut).await {
             Ok(output) if output.is_cut => format!("(the client dropped the beginning)\n{}", output.text),
