@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
 use crow_core::{
-    Call, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Touch, Update,
-    Verdict, judge, waits_for,
+    Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Touch,
+    Update, Verdict, judge, waits_for,
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -163,8 +163,13 @@ async fn run_call(
             show(Shown::InTerminal(terminal));
         }
     };
-    let tool_cx =
-        ToolCx { workspace: cx.workspace, editor: Some(cx.editor), cut: cx.cut, progress: &progress };
+    let tool_cx = ToolCx {
+        workspace: cx.workspace,
+        editor: Some(cx.editor),
+        confinement: Confinement::Free,
+        cut: cx.cut,
+        progress: &progress,
+    };
     let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
         // A person takes their time, and a link may lead elsewhere by now.
         Ok(()) if tools.facets(call, cx.workspace).touch != facets.touch => Outcome::failed(MOVED),

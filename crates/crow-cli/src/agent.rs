@@ -6,7 +6,7 @@ use crow_acp::About;
 use crow_agent::{Kit, KitSettings};
 use crow_core::{Failure, FailureKind, Limits};
 use crow_store::Store;
-use crow_tools::Tools;
+use crow_tools::{Equipment, Tools};
 use tokio::runtime::Runtime;
 
 use crate::{
@@ -60,6 +60,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
     // By its real path, as what tools touch is judged.
     let config_dir = crow_tools::resolve(&settings.dir);
     let spill_dir = config_dir.join("spill");
+    let equipment = Equipment { spill_dir: spill_dir.clone(), terminals: settings.terminals };
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
@@ -68,11 +69,11 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         mcp_servers: settings.mcp_servers,
-        spill_dir: spill_dir.clone(),
+        spill_dir,
         config_dir,
         setup_hint,
     };
-    Ok(Kit::new(kit, store, Tools::builtin(spill_dir, settings.terminals)))
+    Ok(Kit::new(kit, store, Tools::builtin(equipment)))
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {

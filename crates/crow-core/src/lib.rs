@@ -4,6 +4,7 @@
 //! Invariant: nothing here reads a clock, a file, a socket, a database or the environment, and nothing
 //! here knows a wire format. Everything is a value in and a value out.
 
+mod confinement;
 mod ids;
 mod mcp;
 mod message;
@@ -20,6 +21,7 @@ pub mod repair;
 pub mod shell;
 pub mod slash;
 
+pub use confinement::{Approval, Confinement, Sandbox};
 pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{

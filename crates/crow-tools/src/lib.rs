@@ -25,7 +25,7 @@ mod walk;
 
 pub use mcp::{McpHome, McpServers};
 pub use read::read_image;
-pub use registry::{NameTaken, Tools};
+pub use registry::{Equipment, NameTaken, Tools};
 pub use terminal::Terminals;
 pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
 pub use workspace::{Workspace, resolve};

@@ -75,13 +75,11 @@ impl Tool for Renamed {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use crow_core::{Outcome, ToolKind, Touch};
     use expect_test::expect;
 
     use super::*;
-    use crate::{Terminals, Tools};
+    use crate::{Equipment, Tools};
 
     /// A tool of the server `my box`.
     struct Named(ToolSpec);
@@ -114,7 +112,7 @@ mod tests {
             let (name, description) = (name.to_string(), String::new());
             Arc::new(Named(ToolSpec { name, description, parameters: Value::Null })) as Arc<dyn Tool>
         };
-        let builtin = Tools::builtin(PathBuf::new(), Terminals::default());
+        let builtin = Tools::builtin(Equipment::default());
         let n_builtin = builtin.specs().len();
         let tools = builtin.with(names.iter().map(named).collect());
         let lines = tools

@@ -27,15 +27,24 @@ pub struct Tools {
     groups: Groups,
 }
 
+/// What the tools that Crow brings along work with.
+#[derive(Debug, Clone, Default)]
+pub struct Equipment {
+    /// Where output goes that is too long for the model.
+    pub spill_dir: PathBuf,
+    /// Whose terminals commands run in.
+    pub terminals: Terminals,
+}
+
 /// There is a tool of that name already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is a tool named {0} already")]
 pub struct NameTaken(String);
 
 impl Tools {
-    /// The tools Crow brings along. What is too long for the model goes to files in `spill_dir`; `terminals` says
-    /// whose terminals commands run in.
-    pub fn builtin(spill_dir: PathBuf, terminals: Terminals) -> Self {
+    /// The tools Crow brings along.
+    pub fn builtin(equipment: Equipment) -> Self {
+        let Equipment { spill_dir, terminals } = equipment;
         let groups = Groups::new();
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),

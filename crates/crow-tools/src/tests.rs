@@ -12,13 +12,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Arguments, Call, CallId, Content, Outcome, Part};
+use crow_core::{Arguments, Call, CallId, Confinement, Content, Outcome, Part};
 use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Progress, Terminals, ToolCx, Tools, Workspace};
+use crate::{Equipment, Progress, ToolCx, Tools, Workspace};
 
 /// A project in a folder of its own, with a little something beside it.
 struct Machine {
@@ -46,7 +46,7 @@ impl Machine {
         setup(&cwd);
         Self {
             workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
-            tools: Tools::builtin(folder.path().to_owned(), Terminals::ClientFirst),
+            tools: Tools::builtin(Equipment { spill_dir: folder.path().to_owned(), ..Equipment::default() }),
             folder,
             cut: CancellationToken::new(),
         }
@@ -71,7 +71,13 @@ impl Machine {
     }
 
     fn cx<'a>(&'a self, progress: &'a (dyn Fn(Progress) + Send + Sync)) -> ToolCx<'a> {
-        ToolCx { workspace: &self.workspace, editor: None, cut: &self.cut, progress }
+        ToolCx {
+            workspace: &self.workspace,
+            editor: None,
+            confinement: Confinement::Free,
+            cut: &self.cut,
+            progress,
+        }
     }
 }
 

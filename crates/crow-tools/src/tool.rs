@@ -3,7 +3,7 @@
 use std::{fmt, pin::Pin, sync::Arc};
 
 use crow_acp::{Abilities, ClientTerminal, Editor};
-use crow_core::{Content, Facets, Outcome, ToolSpec};
+use crow_core::{Confinement, Content, Facets, Outcome, ToolSpec};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -50,6 +50,8 @@ pub struct ToolCx<'a> {
     pub workspace: &'a Workspace,
     /// The files and terminals of the session's client, where there is one.
     pub editor: Option<&'a Editor>,
+    /// How its commands are held.
+    pub confinement: Confinement,
     /// Stops the call.
     pub cut: &'a CancellationToken,
     /// Shows how far it is.

@@ -82,7 +82,7 @@ async fn nothing_runs_in_a_cancelled_turn() {
 
 #[test]
 fn names_are_unique() {
-    let mut tools = Tools::builtin("unused".into(), crate::Terminals::Own);
+    let mut tools = Tools::builtin(crate::Equipment::default());
     let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
     expect!["read write edit terminal grep glob todo"].assert_eq(&names.join(" "));
     let taken = tools.add(std::sync::Arc::new(crate::todo::Todo::new()));
