@@ -59,8 +59,8 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
     );
     // By its real path, as what tools touch is judged.
     let config_dir = crow_tools::resolve(&settings.dir);
-    let spill_dir = config_dir.join("spill");
-    let equipment = Equipment { spill_dir: spill_dir.clone(), terminals: settings.terminals };
+    let spill_dir = spill_dir(&settings);
+    let tools = Tools::builtin(equipment(&settings));
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
@@ -73,7 +73,17 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         config_dir,
         setup_hint,
     };
-    Ok(Kit::new(kit, store, Tools::builtin(equipment)))
+    Ok(Kit::new(kit, store, tools))
+}
+
+/// What the tools that Crow brings along work with.
+pub(crate) fn equipment(settings: &Settings) -> Equipment {
+    Equipment { spill_dir: spill_dir(settings), terminals: settings.terminals }
+}
+
+/// Where output goes that is too long for the model.
+pub(crate) fn spill_dir(settings: &Settings) -> PathBuf {
+    crow_tools::resolve(&settings.dir).join("spill")
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {

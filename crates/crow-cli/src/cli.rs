@@ -1,6 +1,6 @@
 //! The command line, as it is typed. Decides nothing.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{
     Args, Parser, Subcommand,
@@ -44,8 +44,12 @@ pub(crate) enum Command {
     Auth,
     /// Look at sessions and their messages
     Inspect(InspectArgs),
+    /// Serve Crow's own tools to any MCP client on stdin and stdout
+    Mcp(McpArgs),
     /// List the configured models
     Models(ModelsArgs),
+    /// List the tools that every session has
+    Tools(ToolsArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -117,6 +121,25 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["session", "messages"])]
     pub(crate) search: Option<String>,
     /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+/// How to serve the tools.
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Serve streamable HTTP here instead, to whoever has the token; port 0 is any
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Work in this folder instead of the current one
+    #[arg(short = 'c', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// How to list tools.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// Print JSON, with descriptions and parameters in full
     #[arg(short, long)]
     pub(crate) json: bool,
 }

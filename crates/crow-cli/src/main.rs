@@ -8,10 +8,12 @@ mod failure;
 mod init;
 mod inspect;
 mod log;
+mod mcp;
 mod models;
 mod run;
 mod settings;
 mod table;
+mod tools;
 
 use std::{
     io::{self, Write},
@@ -61,6 +63,11 @@ fn run(cli: Cli) -> Result<(), Exit> {
             run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
         }
         Command::Demo => demo::run(run::screen(run::Onward::Gone), demo::pace(), &mut out)?,
+        Command::Mcp(args) => {
+            log::start(&dir, volume);
+            mcp::run(&args, &load(&dir, &env)?, &current_dir()?)?;
+        }
+        Command::Tools(args) => tools::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;

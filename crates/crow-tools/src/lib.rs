@@ -18,6 +18,7 @@ mod write;
 mod buffers;
 mod mcp;
 mod naming;
+mod serve;
 
 mod files;
 mod text;
@@ -26,6 +27,7 @@ mod walk;
 pub use mcp::{McpHome, McpServers};
 pub use read::read_image;
 pub use registry::{Equipment, NameTaken, Tools};
+pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};
 pub use terminal::Terminals;
 pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
 pub use workspace::{Workspace, resolve};

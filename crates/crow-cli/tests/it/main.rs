@@ -9,6 +9,7 @@ mod dependencies;
 mod endings;
 mod golden;
 mod mcp;
+mod mcp_server;
 mod replay;
 mod tidy;
 mod wire;

@@ -1,0 +1,27 @@
+//! `crow-cli tools`: what a session can have done without any MCP server.
+
+use std::io::Write;
+
+use crow_tools::Tools;
+use serde_json::json;
+
+use crate::{agent, cli::ToolsArgs, failure::Exit, settings::Settings, table};
+
+/// Lists the tools that Crow brings along.
+pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+    let specs = Tools::builtin(agent::equipment(settings)).specs();
+    if args.json {
+        let tools = specs.iter().map(
+            |spec| json!({"name": spec.name, "description": spec.description, "parameters": spec.parameters}),
+        );
+        return Ok(writeln!(out, "{}", json!({ "tools": tools.collect::<Vec<_>>() }))?);
+    }
+    let header = ["NAME", "WHAT IT DOES"].map(str::to_owned);
+    let rows = specs.iter().map(|spec| [spec.name.clone(), first_sentence(&spec.description).to_owned()]);
+    table::write(out, std::iter::once(header).chain(rows))?;
+    Ok(())
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first)
+}

@@ -1,0 +1,124 @@
+//! Crow's own tools for any MCP client.
+//!
+//! The client asks its person before it calls a tool, so what stays inside the folders it was given counts as allowed.
+//! The rest is asked for through the client, or refused.
+
+mod answer;
+mod host;
+mod law;
+mod web;
+
+use std::{
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use crow_core::{Mode, Rules, Sandbox};
+use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use self::host::{Folders, Host};
+use crate::Tools;
+
+pub use self::web::{Entrance, serve_http};
+
+/// A script that closes its side right after its calls still gets the answers of quick ones.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// What is served, and within which bounds.
+#[derive(Clone)]
+pub struct Offer {
+    /// The tools.
+    pub tools: Tools,
+    /// Where they work.
+    pub cwd: PathBuf,
+    /// Environment variables that hold keys; no command gets them.
+    pub secret_variables: Vec<String>,
+    /// The mode of the configuration; only `plan` makes a difference.
+    pub mode: Mode,
+    /// What is allowed and denied for good.
+    pub rules: Rules,
+    /// Which commands run in the sandbox.
+    pub sandbox: Sandbox,
+    /// Where may be read beside the folders, such as the output of commands.
+    pub readable: Vec<PathBuf>,
+    /// The configuration with its keys.
+    pub protected: Vec<PathBuf>,
+}
+
+/// Why serving came to an end that nobody wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum McpServeError {
+    /// The other side does not speak the protocol.
+    #[error("the client does not begin as MCP clients do: {0}")]
+    NoHandshake(String),
+    /// The connection to the client is gone in the middle of something.
+    #[error("the connection to the client broke: {0}")]
+    Broken(String),
+    /// The system refused.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// What reads a client's words, and tells that it has closed its side.
+struct Reader<R> {
+    read: R,
+    left: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Reader<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let n_before = into.filled().len();
+        let polled = Pin::new(&mut self.read).poll_read(cx, into);
+        if let Poll::Ready(Ok(())) = polled
+            && into.filled().len() == n_before
+        {
+            self.left.cancel();
+        }
+        polled
+    }
+}
+
+/// Serves one client on a pair of pipes, until it closes its side or `cut` says so.
+pub async fn serve_pipes(
+    offer: Offer,
+    (read, write): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    cut: CancellationToken,
+) -> Result<(), McpServeError> {
+    let tools = offer.tools.clone();
+    let host = Host::new(Arc::new(offer), Folders::OfTheClient);
+    let left = CancellationToken::new();
+    let read = Reader { read, left: left.clone() };
+    let served = match serve_server_with_ct(host, (read, write), cut.clone()).await {
+        Ok(running) => {
+            let programs = tools.clone();
+            let ending = tokio::spawn(async move {
+                left.cancelled().await;
+                tokio::time::sleep(LAST_ANSWERS).await;
+                programs.stop();
+            });
+            let waited = running.waiting().await;
+            ending.abort();
+            match waited {
+                Ok(QuitReason::JoinError(error)) | Err(error) => {
+                    Err(McpServeError::Broken(error.to_string()))
+                }
+                Ok(_) => Ok(()),
+            }
+        }
+        Err(ServerInitializeError::Cancelled) => Ok(()),
+        // Somebody looked in and left.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(McpServeError::NoHandshake(crate::tool::title(&error.to_string()))),
+    };
+    tools.stop();
+    served
+}

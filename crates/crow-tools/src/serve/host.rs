@@ -1,0 +1,263 @@
+//! One client's view of the tools: what it lists, what it calls, what it is asked.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use crow_core::{
+    Approval, Arguments, Call, CallId, Content, Facets, Grants, Law, Roots, Verdict, judge, link,
+};
+use rmcp::{
+    ErrorData, Peer, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ElicitRequestParams, ElicitationAction,
+        ElicitationSchema, Implementation, ListToolsResult, PaginatedRequestParams,
+        ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig,
+    },
+    service::{ElicitationMode, NotificationContext, RequestContext},
+};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::{Offer, answer, law};
+use crate::{Progress, ToolCx, Workspace, resolve, tool::title};
+
+/// A person takes their time; a client that forgot the question must not hold the call for ever.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// A client that says it has roots tells them at once.
+const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Folders a client may add; every path is compared with each.
+const ROOTS_MAX: usize = 64;
+
+/// The end of what a call shows so far: a few lines under a spinner.
+const PROGRESS_CHARS_MAX: usize = 1000;
+
+/// Whose folders a client works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folders {
+    /// Ours, and those it names itself: it started us, and could have read them anyway.
+    OfTheClient,
+    /// Ours only.
+    Ours,
+}
+
+#[derive(Clone)]
+pub(super) struct Host {
+    offer: Arc<Offer>,
+    folders: Folders,
+    workspace: Arc<RwLock<Arc<Workspace>>>,
+}
+
+impl Host {
+    pub(super) fn new(offer: Arc<Offer>, folders: Folders) -> Self {
+        let workspace = Workspace::new(offer.cwd.clone(), &[], offer.secret_variables.clone());
+        Self { offer, folders, workspace: Arc::new(RwLock::new(Arc::new(workspace))) }
+    }
+
+    /// The same offer for another client, which has read nothing yet.
+    pub(super) fn fresh(&self) -> Self {
+        Self::new(self.offer.clone(), self.folders)
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the client for its folders and works in them from then on.
+    #[expect(deprecated, reason = "what today's clients name their folders with")]
+    async fn follow_roots(&self, peer: &Peer<RoleServer>) {
+        let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
+        if self.folders != Folders::OfTheClient || !has_roots {
+            return;
+        }
+        let asked = tokio::time::timeout(ROOTS_WAIT_MAX, peer.list_roots());
+        let roots = match asked.await {
+            Ok(Ok(listed)) => listed.roots,
+            Ok(Err(error)) => return tracing::info!(%error, "the client does not tell its roots"),
+            Err(_) => return tracing::info!("the client does not tell its roots in time"),
+        };
+        let paths = roots
+            .iter()
+            .take(ROOTS_MAX)
+            .filter_map(|root| link::file(&root.uri))
+            .map(|(path, _)| PathBuf::from(path));
+        let paths: Vec<PathBuf> = paths.filter(|path| path.is_absolute()).collect();
+        let workspace = Workspace::new(self.offer.cwd.clone(), &paths, self.offer.secret_variables.clone());
+        if workspace.roots() != self.workspace().roots() {
+            *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
+        }
+    }
+
+    fn judge(&self, workspace: &Workspace, call: &Call, facets: &Facets) -> Verdict {
+        let spelled = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+        let roots = Roots {
+            work: spelled(workspace.roots()),
+            readable: spelled(&self.offer.readable),
+            protected: spelled(&self.offer.protected),
+        };
+        let mode = law::mode(self.offer.mode, &facets.touch);
+        let law = Law { mode, rules: &self.offer.rules, roots: &roots, resolve: &resolve };
+        judge(&law, &Grants::default(), &call.name, facets)
+    }
+
+    /// Finds out whether a call may run, and who said so.
+    async fn permit(
+        &self,
+        workspace: &Workspace,
+        (call, facets): (&Call, &Facets),
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Approval, String> {
+        let why = match self.judge(workspace, call, facets) {
+            Verdict::Allow => return Ok(Approval::Law),
+            Verdict::Deny(why) => return Err(format!("not run: {why}")),
+            Verdict::Ask { why, .. } => {
+                why.unwrap_or_else(|| "it leads out of the folders it may work in".into())
+            }
+        };
+        let can_ask = context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
+        if !can_ask {
+            return Err(format!(
+                "not run: it needs permission ({why}), and this client cannot be asked for it"
+            ));
+        }
+        let question = ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: format!(
+                "Crow wants to do this: {}. It asks because {why}. Accept to allow it once.",
+                facets.title
+            ),
+            requested_schema: ElicitationSchema::new(BTreeMap::new()),
+        };
+        let asked = context.peer.create_elicitation_with_timeout(question, Some(ANSWER_WAIT_MAX));
+        match context.ct.run_until_cancelled(asked).await {
+            Some(Ok(answer)) if answer.action == ElicitationAction::Accept => Ok(Approval::Person),
+            Some(Ok(_)) => Err("not run: the person refused it".to_owned()),
+            Some(Err(error)) => Err(format!("not run: it needs permission, and asking failed ({error})")),
+            None => Err("not run: the call was cancelled".to_owned()),
+        }
+    }
+
+    async fn run(&self, call: &Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let workspace = self.workspace();
+        let facets = self.offer.tools.facets(call, &workspace);
+        let approval = match self.permit(&workspace, (call, &facets), context).await {
+            // A link may lead elsewhere by now.
+            Ok(_) if self.offer.tools.facets(call, &workspace).touch != facets.touch => {
+                return answer::refusal("not run: what it would touch is not what was allowed any longer");
+            }
+            Ok(approval) => approval,
+            Err(why) => return answer::refusal(&why),
+        };
+        let (told, texts) = watch::channel(String::new());
+        let progress = |progress: Progress| {
+            if let Progress::Shows(content) = progress {
+                told.send_replace(shown(&content));
+            }
+        };
+        let cx = ToolCx {
+            workspace: &workspace,
+            editor: None,
+            confinement: self.offer.sandbox.confinement(law::mode(self.offer.mode, &facets.touch), approval),
+            cut: &context.ct,
+            progress: &progress,
+        };
+        let running = self.offer.tools.run(call, cx);
+        let outcome = match context.meta.get_progress_token() {
+            None => running.await,
+            Some(token) => {
+                tokio::select! {
+                    outcome = running => outcome,
+                    never = tell(&context.peer, token, texts) => match never {},
+                }
+            }
+        };
+        answer::result(outcome)
+    }
+}
+
+/// Passes on how far a call is, newest first; ends with the call.
+async fn tell(
+    peer: &Peer<RoleServer>,
+    token: ProgressToken,
+    mut texts: watch::Receiver<String>,
+) -> Infallible {
+    let mut n_told = 0.0;
+    while texts.changed().await.is_ok() {
+        n_told += 1.0;
+        let text = texts.borrow_and_update().clone();
+        let news = ProgressNotificationParam::new(token.clone(), n_told).with_message(text);
+        if let Err(error) = peer.notify_progress(news).await {
+            tracing::debug!(%error, "could not tell a client how far a call is");
+        }
+    }
+    std::future::pending().await
+}
+
+/// The end of what a call shows.
+fn shown(content: &[Content]) -> String {
+    let texts = content.iter().filter_map(|content| match content {
+        Content::Text(text) => Some(text.as_str()),
+        Content::Image { .. } | Content::Diff { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let n_over = text.chars().count().saturating_sub(PROGRESS_CHARS_MAX);
+    text.chars().skip(n_over).collect()
+}
+
+impl ServerHandler for Host {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("crow", env!("CARGO_PKG_VERSION")))
+            .with_instructions(format!("Tools for the files and commands of {}.", self.offer.cwd.display()))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let workspace = self.workspace();
+        let tools = self.offer.tools.specs().into_iter().map(|spec| {
+            let kind = self.offer.tools.facets(&call_of(&spec.name, Map::new()), &workspace).kind;
+            answer::tool(&spec, kind)
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = call_of(&request.name, request.arguments.unwrap_or_default());
+        if !self.offer.tools.specs().iter().any(|spec| spec.name == call.name) {
+            return Err(ErrorData::invalid_params(format!("there is no tool {}", title(&call.name)), None));
+        }
+        Ok(self.run(&call, &context).await.into())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.follow_roots(&context.peer).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.follow_roots(&context.peer).await;
+    }
+}
+
+/// A call as our own tools know one; it belongs to no conversation.
+fn call_of(name: &str, arguments: Map<String, Value>) -> Call {
+    Call {
+        id: CallId::at(0, 0),
+        provider_id: String::new(),
+        name: name.to_owned(),
+        arguments: Arguments::Valid(arguments),
+    }
+}

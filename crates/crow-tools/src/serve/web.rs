@@ -1,0 +1,123 @@
+//! Streamable HTTP: who may come in. What is said inside is the SDK's and the host's.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService,
+    session::local::{LocalSessionManager, SessionConfig},
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    McpServeError, Offer,
+    host::{Folders, Host},
+};
+
+/// Where clients come in.
+const PATH: &str = "/mcp";
+
+/// What one request may carry: a file to write, with room for its escapes.
+const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Clients at the same time; each has a queue and a workspace.
+const SESSIONS_MAX: usize = 64;
+
+/// A client that says nothing for so long is gone.
+const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// A door with its key.
+#[derive(Debug)]
+pub struct Entrance {
+    /// Where it is.
+    pub listener: TcpListener,
+    /// What whoever comes in has to say: `Authorization: Bearer` and this.
+    pub token: String,
+}
+
+impl Entrance {
+    /// The address that clients are told.
+    pub fn url(&self) -> std::io::Result<String> {
+        Ok(format!("http://{}{PATH}", self.listener.local_addr()?))
+    }
+}
+
+/// Serves every client that knows the token, until `cut` says so.
+pub async fn serve_http(
+    offer: Offer,
+    entrance: Entrance,
+    cut: CancellationToken,
+) -> Result<(), McpServeError> {
+    let Entrance { listener, token } = entrance;
+    let tools = offer.tools.clone();
+    let here = listener.local_addr()?;
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config = session_config();
+    let sessions = Arc::new(sessions);
+    let host = Host::new(Arc::new(offer), Folders::Ours);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts(here))
+        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_cancellation_token(cut.clone());
+    let service = StreamableHttpService::new(move || Ok(host.fresh()), sessions.clone(), config);
+    let doorkeeper = Arc::new(Doorkeeper { token, sessions });
+    let app =
+        Router::new().route_service(PATH, service).layer(middleware::from_fn_with_state(doorkeeper, let_in));
+    let served = axum::serve(listener, app).with_graceful_shutdown({
+        let cut = cut.clone();
+        async move { cut.cancelled().await }
+    });
+    let served = served.await;
+    tools.stop();
+    Ok(served?)
+}
+
+fn session_config() -> SessionConfig {
+    let mut config = SessionConfig::default();
+    config.keep_alive = Some(IDLE_MAX);
+    config
+}
+
+/// Every name under which a client on this machine may call, and the very address: a page in a browser that was lured
+/// here by another name is sent away.
+fn hosts(here: SocketAddr) -> Vec<String> {
+    vec!["localhost".into(), "127.0.0.1".into(), "::1".into(), here.ip().to_string()]
+}
+
+struct Doorkeeper {
+    token: String,
+    sessions: Arc<LocalSessionManager>,
+}
+
+async fn let_in(State(doorkeeper): State<Arc<Doorkeeper>>, request: Request<Body>, next: Next) -> Response {
+    if !knows(request.headers(), &doorkeeper.token) {
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+        return (StatusCode::UNAUTHORIZED, challenge, "this server wants its token\n").into_response();
+    }
+    let is_new = !request.headers().contains_key("mcp-session-id");
+    if is_new && doorkeeper.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many clients\n").into_response();
+    }
+    next.run(request).await
+}
+
+fn knows(headers: &HeaderMap, token: &str) -> bool {
+    let said = headers.get(header::AUTHORIZATION).map(header::HeaderValue::as_bytes).unwrap_or_default();
+    let Some((scheme, said)) = said.split_at_checked("Bearer ".len()) else { return false };
+    scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(said, token.as_bytes())
+}
+
+/// Compares in a time that tells nothing of where they differ.
+fn is_same(said: &[u8], token: &[u8]) -> bool {
+    let differences = said.iter().zip(token).fold(0, |differences, (a, b)| differences | (a ^ b));
+    said.len() == token.len() && differences == 0
+}
