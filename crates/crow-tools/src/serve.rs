@@ -4,6 +4,7 @@
 //! The rest is asked for through the client, or refused.
 
 mod answer;
+mod ask;
 mod host;
 mod law;
 mod web;

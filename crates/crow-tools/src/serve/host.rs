@@ -1,7 +1,6 @@
 //! One client's view of the tools: what it lists, what it calls, what it is asked.
 
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     path::PathBuf,
     sync::{Arc, PoisonError, RwLock},
@@ -14,20 +13,16 @@ use crow_core::{
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ElicitRequestParams, ElicitationAction,
-        ElicitationSchema, Implementation, ListToolsResult, PaginatedRequestParams,
+        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
         ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig,
     },
-    service::{ElicitationMode, NotificationContext, RequestContext},
+    service::{NotificationContext, RequestContext},
 };
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::{Offer, answer, law};
+use super::{Offer, answer, ask::Asking, law};
 use crate::{Progress, ToolCx, Workspace, resolve, tool::title};
-
-/// A person takes their time; a client that forgot the question must not hold the call for ever.
-const ANSWER_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// A client that says it has roots tells them at once.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -58,11 +53,6 @@ impl Host {
     pub(super) fn new(offer: Arc<Offer>, folders: Folders) -> Self {
         let workspace = Workspace::new(offer.cwd.clone(), &[], offer.secret_variables.clone());
         Self { offer, folders, workspace: Arc::new(RwLock::new(Arc::new(workspace))) }
-    }
-
-    /// The same offer for another client, which has read nothing yet.
-    pub(super) fn fresh(&self) -> Self {
-        Self::new(self.offer.clone(), self.folders)
     }
 
     fn workspace(&self) -> Arc<Workspace> {
@@ -111,48 +101,30 @@ impl Host {
         &self,
         workspace: &Workspace,
         (call, facets): (&Call, &Facets),
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Approval, String> {
+        asking: &Asking<'_>,
+    ) -> Result<Approval, CallToolResponse> {
         let why = match self.judge(workspace, call, facets) {
             Verdict::Allow => return Ok(Approval::Law),
-            Verdict::Deny(why) => return Err(format!("not run: {why}")),
+            Verdict::Deny(why) => return Err(answer::refusal(&format!("not run: {why}")).into()),
             Verdict::Ask { why, .. } => {
                 why.unwrap_or_else(|| "it leads out of the folders it may work in".into())
             }
         };
-        let can_ask = context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
-        if !can_ask {
-            return Err(format!(
-                "not run: it needs permission ({why}), and this client cannot be asked for it"
-            ));
-        }
-        let question = ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: format!(
-                "Crow wants to do this: {}. It asks because {why}. Accept to allow it once.",
-                facets.title
-            ),
-            requested_schema: ElicitationSchema::new(BTreeMap::new()),
-        };
-        let asked = context.peer.create_elicitation_with_timeout(question, Some(ANSWER_WAIT_MAX));
-        match context.ct.run_until_cancelled(asked).await {
-            Some(Ok(answer)) if answer.action == ElicitationAction::Accept => Ok(Approval::Person),
-            Some(Ok(_)) => Err("not run: the person refused it".to_owned()),
-            Some(Err(error)) => Err(format!("not run: it needs permission, and asking failed ({error})")),
-            None => Err("not run: the call was cancelled".to_owned()),
-        }
+        asking.ask(&facets.title, &why).await.map(|()| Approval::Person)
     }
 
-    async fn run(&self, call: &Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+    async fn run(&self, call: &Call, asking: Asking<'_>) -> CallToolResponse {
+        let context = asking.context;
         let workspace = self.workspace();
         let facets = self.offer.tools.facets(call, &workspace);
-        let approval = match self.permit(&workspace, (call, &facets), context).await {
+        let approval = match self.permit(&workspace, (call, &facets), &asking).await {
             // A link may lead elsewhere by now.
             Ok(_) if self.offer.tools.facets(call, &workspace).touch != facets.touch => {
-                return answer::refusal("not run: what it would touch is not what was allowed any longer");
+                return answer::refusal("not run: what it would touch is not what was allowed any longer")
+                    .into();
             }
             Ok(approval) => approval,
-            Err(why) => return answer::refusal(&why),
+            Err(instead) => return instead,
         };
         let (told, texts) = watch::channel(String::new());
         let progress = |progress: Progress| {
@@ -177,7 +149,7 @@ impl Host {
                 }
             }
         };
-        answer::result(outcome)
+        answer::result(outcome).into()
     }
 }
 
@@ -240,7 +212,8 @@ impl ServerHandler for Host {
         if !self.offer.tools.specs().iter().any(|spec| spec.name == call.name) {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", title(&call.name)), None));
         }
-        Ok(self.run(&call, &context).await.into())
+        let asking = Asking { context: &context, answers: request.input_responses.unwrap_or_default() };
+        Ok(self.run(&call, asking).await)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -28,7 +28,7 @@ const PATH: &str = "/mcp";
 /// What one request may carry: a file to write, with room for its escapes.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Clients at the same time; each has a queue and a workspace.
+/// Clients at the same time; each has a queue.
 const SESSIONS_MAX: usize = 64;
 
 /// A client that says nothing for so long is gone.
@@ -68,7 +68,7 @@ pub async fn serve_http(
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_cancellation_token(cut.clone());
-    let service = StreamableHttpService::new(move || Ok(host.fresh()), sessions.clone(), config);
+    let service = StreamableHttpService::new(move || Ok(host.clone()), sessions.clone(), config);
     let doorkeeper = Arc::new(Doorkeeper { token, sessions });
     let app =
         Router::new().route_service(PATH, service).layer(middleware::from_fn_with_state(doorkeeper, let_in));

@@ -1,0 +1,85 @@
+//! A question to the client's person, in either way that the protocol has: a request while the call waits, or a result
+//! that the client answers by calling again.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
+    },
+    service::RequestContext,
+};
+
+use super::answer;
+
+/// A person takes their time; a client that forgot the question must not hold the call for ever.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// The name of the one question there is.
+const QUESTION: &str = "permission";
+
+/// The request of a call, and what its client has answered to questions of an earlier try.
+pub(super) struct Asking<'a> {
+    pub(super) context: &'a RequestContext<RoleServer>,
+    pub(super) answers: InputResponses,
+}
+
+impl Asking<'_> {
+    /// Asks for permission; the other side is what the client gets instead of the call's result.
+    pub(super) async fn ask(&self, title: &str, why: &str) -> Result<(), CallToolResponse> {
+        let refused = |why: &str| answer::refusal(&format!("not run: {why}")).into();
+        if !self.can_ask() {
+            return Err(refused(&format!(
+                "it needs permission ({why}), and this client cannot be asked for it"
+            )));
+        }
+        let question = ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: format!(
+                "Crow wants to do this: {title}. It asks because {why}. Accept to allow it once."
+            ),
+            requested_schema: ElicitationSchema::new(BTreeMap::new()),
+        };
+        let answered = match self.answers.get(QUESTION) {
+            Some(answer) => serde_json::from_value::<ElicitResult>(answer.clone()).ok(),
+            None if self.calls_again() => {
+                let question = InputRequest::Elicitation(ElicitRequest::new(question));
+                let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
+                return Err(CallToolResponse::InputRequired(InputRequiredResult::from_input_requests(
+                    questions,
+                )));
+            }
+            None => {
+                let peer = &self.context.peer;
+                let asked = peer.create_elicitation_with_timeout(question, Some(ANSWER_WAIT_MAX));
+                match self.context.ct.run_until_cancelled(asked).await {
+                    Some(Ok(answer)) => Some(answer),
+                    Some(Err(error)) => {
+                        return Err(refused(&format!("it needs permission, and asking failed ({error})")));
+                    }
+                    None => return Err(refused("the call was cancelled")),
+                }
+            }
+        };
+        match answered {
+            Some(answer) if answer.action == ElicitationAction::Accept => Ok(()),
+            Some(_) | None => Err(refused("the person refused it")),
+        }
+    }
+
+    /// Tells whether the client shows questions with forms; one that names no kind shows these.
+    fn can_ask(&self) -> bool {
+        let capabilities = self.context.client_capabilities();
+        let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+        elicitation.is_some_and(|asks| asks.form.is_some() || asks.url.is_none())
+    }
+
+    /// Tells whether the client's version of the protocol takes questions only as results.
+    fn calls_again(&self) -> bool {
+        let version = self.context.protocol_version();
+        // Versions are dates.
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    }
+}
