@@ -1,12 +1,17 @@
 //! Where an edit lands. Takes texts and gives a text back; must never know of files, encodings or tools.
 //!
 //! Matchers go from strict to loose, and every line of the old text has to match by the matcher that hits.
-//! A matcher that finds two places ends the search: a looser one would only hide the doubt.
+//! None of them takes what is merely similar: that is for the hint in a refusal, where it can do no harm.
+//! A place that is not exact has to be the only one for the loosest matcher too, whichever hits first:
+//! what a model wrote inexactly may just as well have been meant for the other one.
 
+mod compare;
+mod escapes;
 mod exact;
 mod indent;
 mod lines;
 mod nearest;
+mod sequence;
 
 use std::fmt;
 use std::ops::Range;
@@ -36,20 +41,27 @@ pub struct Edited {
 }
 
 /// How the old text was compared with the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Matcher {
     /// Letter by letter, apart from the kind of line ending.
     Exact,
-    /// Whole lines, whatever whitespace they end in.
+    /// Whole lines, whatever white space they end in.
     LineTrimmed,
     /// Whole lines, all indented more or less by the same amount.
     Indentation,
-    /// Whole lines, typographic punctuation taken for plain.
+    /// Whole lines, any run of spaces and tabs taken for one space.
+    Spacing,
+    /// Whole lines, typographic punctuation taken for plain, on top of all before.
     Punctuation,
+    /// Whole lines, blank lines between them left out, on top of all before.
+    BlankLines,
+    /// As any of these, once the escapes that a model wrote by mistake are read as what they stand for.
+    Escapes,
 }
 
 impl Matcher {
-    const STRICT_TO_LOOSE: [Self; 4] = [Self::Exact, Self::LineTrimmed, Self::Indentation, Self::Punctuation];
+    /// Those that compare whole lines one by one, from strict to loose.
+    const LINE_BY_LINE: [Self; 4] = [Self::LineTrimmed, Self::Indentation, Self::Spacing, Self::Punctuation];
 
     /// Says how it compared, in words for the model and the person.
     pub fn as_str(self) -> &'static str {
@@ -57,7 +69,10 @@ impl Matcher {
             Self::Exact => "exact",
             Self::LineTrimmed => "ignoring trailing spaces",
             Self::Indentation => "ignoring indentation",
+            Self::Spacing => "ignoring the amount of white space",
             Self::Punctuation => "ignoring typographic quotes and dashes",
+            Self::BlankLines => "ignoring blank lines",
+            Self::Escapes => "reading \\n, \\t and \\\" as what they stand for",
         }
     }
 }
@@ -93,13 +108,30 @@ pub enum EditRefusal {
         /// The lines where it begins, from 1; the first few of them.
         lines: Vec<u32>,
     },
+    /// The old text is there, but the new one cannot be indented to match.
+    #[error(
+        "the old text is at line {line}, but indented there in a way that the new text cannot follow; \
+         copy the lines with their indentation:\n{text}"
+    )]
+    Unfit {
+        /// The line where it begins, from 1.
+        line: u32,
+        /// What it says, the beginning of it at least.
+        text: String,
+    },
+    /// All of the places are too many, or too much would be written to them.
+    #[error(
+        "that is too much for one edit, which may change {PLACES_MAX} places and write {} MiB; replace less at a time",
+        WRITTEN_BYTES_MAX / (1024 * 1024)
+    )]
+    TooMuch,
 }
 
 fn hint(nearest: Option<&Near>) -> String {
     nearest.map_or_else(String::new, |near| {
         format!(
-            "; the most similar place is line {} ({} % alike):\n{}",
-            near.line, near.similarity, near.text
+            "; the most similar place is line {} ({} % alike, the first difference is in line {}):\n{}",
+            near.line, near.similarity, near.differs, near.text
         )
     })
 }
@@ -120,16 +152,27 @@ struct Change<'a> {
 
 /// A place where the old text was found.
 struct Place {
-    /// Where the old text begins.
-    start: usize,
     /// What to take out.
     range: Range<usize>,
     /// What to put in.
     text: String,
 }
 
+/// Where an edit goes, and how that was found.
+struct Hit {
+    matcher: Matcher,
+    /// In the order of the file, none overlapping another.
+    places: Vec<Place>,
+}
+
 /// Enough to show that a place is not the only one.
 const PLACES_SHOWN_MAX: usize = 10;
+
+/// More is no edit but a job for a program.
+const PLACES_MAX: usize = 100_000;
+
+/// Short old texts make an edit larger than its arguments; no more than a file that can be read again.
+const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Replaces `old` with `new` in the text of a file.
 pub fn apply(file: &str, old: &str, new: &str, occurrences: Occurrences) -> Result<Edited, EditRefusal> {
@@ -139,31 +182,53 @@ pub fn apply(file: &str, old: &str, new: &str, occurrences: Occurrences) -> Resu
     if old == new {
         return Err(EditRefusal::Same);
     }
-    let change = Change { old, new, occurrences };
-    for matcher in Matcher::STRICT_TO_LOOSE {
-        let places = match matcher {
-            Matcher::Exact => exact::places(file, change),
-            Matcher::LineTrimmed | Matcher::Indentation | Matcher::Punctuation => {
-                lines::places(file, change, matcher)
-            }
-        };
-        if places.len() > 1 && occurrences == Occurrences::One {
-            let starts = places.iter().take(PLACES_SHOWN_MAX);
-            let mut lines: Vec<u32> = starts.map(|place| line_at(file, place.start)).collect();
-            lines.dedup();
-            return Err(EditRefusal::Ambiguous { lines });
-        }
-        if !places.is_empty() {
-            return finish(file, &places, matcher);
+    if let Some(hit) = hit(file, Change { old, new, occurrences })? {
+        return finish(file, &hit);
+    }
+    for (old, new) in escapes::readings(old, new) {
+        if let Some(hit) = hit(file, Change { old: &old, new: &new, occurrences })? {
+            return finish(file, &Hit { matcher: Matcher::Escapes, ..hit });
         }
     }
     Err(EditRefusal::NotFound { nearest: nearest::nearest(file, old) })
 }
 
-fn finish(file: &str, places: &[Place], matcher: Matcher) -> Result<Edited, EditRefusal> {
+fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
+    let places = exact::places(file, change)?;
+    if places.is_empty() {
+        lines::hit(file, change)
+    } else {
+        Ok(Some(Hit { matcher: Matcher::Exact, places }))
+    }
+}
+
+/// Refuses several places where one is meant, and more than one edit may change.
+fn check_places(file: &str, starts: &[usize], change: Change<'_>) -> Result<(), EditRefusal> {
+    match change.occurrences {
+        Occurrences::One if starts.len() > 1 => {
+            let starts = starts.iter().take(PLACES_SHOWN_MAX);
+            let mut lines: Vec<u32> = starts.map(|start| line_at(file, *start)).collect();
+            lines.dedup();
+            Err(EditRefusal::Ambiguous { lines })
+        }
+        Occurrences::All if starts.len() > PLACES_MAX => Err(EditRefusal::TooMuch),
+        Occurrences::All if starts.len() * change.new.len() > WRITTEN_BYTES_MAX => Err(EditRefusal::TooMuch),
+        Occurrences::One | Occurrences::All => Ok(()),
+    }
+}
+
+/// How many places to look for: one more than there may be tells that there are too many.
+fn n_sought(occurrences: Occurrences) -> usize {
+    match occurrences {
+        Occurrences::One => PLACES_SHOWN_MAX,
+        Occurrences::All => PLACES_MAX + 1,
+    }
+}
+
+fn finish(file: &str, hit: &Hit) -> Result<Edited, EditRefusal> {
     let mut text = String::with_capacity(file.len());
     let mut n_copied = 0;
-    for place in places {
+    for place in &hit.places {
         text.push_str(&file[n_copied..place.range.start]);
         text.push_str(&place.text);
         n_copied = place.range.end;
@@ -174,7 +239,7 @@ fn finish(file: &str, places: &[Place], matcher: Matcher) -> Result<Edited, Edit
     }
     let n_same = file.bytes().zip(text.bytes()).take_while(|(before, after)| before == after).count();
     let line = n_newlines(&file.as_bytes()[..n_same]).saturating_add(1);
-    Ok(Edited { text, matcher, n_replaced: places.len(), line })
+    Ok(Edited { text, matcher: hit.matcher, n_replaced: hit.places.len(), line })
 }
 
 /// The line, from 1, that holds byte `at`.
@@ -196,11 +261,6 @@ fn dominant_ending(text: &str) -> Option<&'static str> {
         _ if 2 * n_crlf > n_all => Some("\r\n"),
         _ => Some("\n"),
     }
-}
-
-/// The line ending to write into a region of a file; `None` when the file has no lines to go by.
-fn ending_for(file: &str, region: Range<usize>) -> Option<&'static str> {
-    dominant_ending(&file[region]).or_else(|| dominant_ending(file))
 }
 
 #[cfg(test)]

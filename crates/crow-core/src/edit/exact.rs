@@ -3,29 +3,24 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{Change, Occurrences, PLACES_SHOWN_MAX, Place, ending_for};
+use super::{Change, EditRefusal, Occurrences, Place, check_places, dominant_ending, n_sought};
 
 /// Finds the places of the old text.
-pub(super) fn places(file: &str, change: Change<'_>) -> Vec<Place> {
+pub(super) fn places(file: &str, change: Change<'_>) -> Result<Vec<Place>, EditRefusal> {
     let with_lf = change.old.replace("\r\n", "\n");
     let with_crlf = with_lf.replace('\n', "\r\n");
     let mut spellings = vec![change.old, &with_lf, &with_crlf];
     spellings.sort_unstable();
     spellings.dedup();
-    let mut found: Vec<Found> = Vec::new();
-    for spelling in spellings {
-        // Who writes CR meant it, and may want to change just that.
-        let is_verbatim = spelling == change.old && spelling.contains('\r');
+    let found = spellings.into_iter().flat_map(|spelling| {
         let starts = starts(file, spelling, change.occurrences);
-        found.extend(starts.map(|start| Found { range: start..start + spelling.len(), is_verbatim }));
-    }
-    let kept = distinct(found, change.occurrences);
-    kept.into_iter().map(|found| place(file, change.new, found)).collect()
-}
-
-struct Found {
-    range: Range<usize>,
-    is_verbatim: bool,
+        starts.map(move |start| start..start + spelling.len())
+    });
+    let found = distinct(found.collect(), change.occurrences);
+    let starts: Vec<usize> = found.iter().map(|range| range.start).collect();
+    check_places(file, &starts, change)?;
+    let endings = Endings::of(file, change);
+    Ok(found.into_iter().map(|range| endings.place(file, range)).collect())
 }
 
 /// For one place, places that overlap count: it matters which of them is meant.
@@ -36,36 +31,57 @@ fn starts<'a>(
 ) -> Box<dyn Iterator<Item = usize> + 'a> {
     let first_len = spelling.chars().next().map_or(1, char::len_utf8);
     let next = move |from: usize| file[from..].find(spelling).map(|at| from + at);
+    let n_sought = n_sought(occurrences);
     match occurrences {
-        Occurrences::All => Box::new(file.match_indices(spelling).map(|(start, _)| start)),
+        Occurrences::All => Box::new(file.match_indices(spelling).map(|(start, _)| start).take(n_sought)),
         Occurrences::One => {
             let overlapping = std::iter::successors(next(0), move |start| next(start + first_len));
-            Box::new(overlapping.take(PLACES_SHOWN_MAX))
+            Box::new(overlapping.take(n_sought))
         }
     }
 }
 
 /// Leaves out what lies within another: the LF of a CRLF is no second place.
-fn distinct(mut found: Vec<Found>, occurrences: Occurrences) -> Vec<Found> {
-    found.sort_by_key(|found| (found.range.start, Reverse(found.range.end)));
+fn distinct(mut found: Vec<Range<usize>>, occurrences: Occurrences) -> Vec<Range<usize>> {
+    found.sort_by_key(|found| (found.start, Reverse(found.end)));
     let mut end = 0;
     found.retain(|found| {
         let is_new = match occurrences {
-            Occurrences::One => found.range.end > end,
-            Occurrences::All => found.range.start >= end,
+            Occurrences::One => found.end > end,
+            Occurrences::All => found.start >= end,
         };
         if is_new {
-            end = found.range.end;
+            end = found.end;
         }
         is_new
     });
     found
 }
 
-fn place(file: &str, new: &str, found: Found) -> Place {
-    let text = match ending_for(file, found.range.clone()) {
-        Some(ending) if !found.is_verbatim => new.replace("\r\n", "\n").replace('\n', ending),
-        Some(_) | None => new.to_owned(),
-    };
-    Place { start: found.range.start, range: found.range, text }
+/// The new text in the line endings of a place.
+struct Endings<'a> {
+    old: &'a str,
+    new: &'a str,
+    with_lf: String,
+    /// What most lines of the file end in; `None` when it has a single one.
+    file: Option<&'static str>,
+}
+
+impl<'a> Endings<'a> {
+    fn of(file: &str, change: Change<'a>) -> Self {
+        let with_lf = change.new.replace("\r\n", "\n");
+        Self { old: change.old, new: change.new, with_lf, file: dominant_ending(file) }
+    }
+
+    fn place(&self, file: &str, range: Range<usize>) -> Place {
+        let found = &file[range.clone()];
+        // Who changes nothing but the endings means them.
+        let is_meant =
+            found == self.old && found.contains('\r') && found.replace("\r\n", "\n") == self.with_lf;
+        let text = match dominant_ending(found).or(self.file) {
+            Some(ending) if !is_meant => self.with_lf.replace('\n', ending),
+            Some(_) | None => self.new.to_owned(),
+        };
+        Place { range, text }
+    }
 }

@@ -1,6 +1,8 @@
 //! Moves a block sideways, the way the file is indented.
 
-use std::iter::zip;
+use std::{borrow::Cow, collections::HashMap, iter::zip};
+
+use super::{WRITTEN_BYTES_MAX, compare::is_blank};
 
 /// Widths of a tab, the likeliest first.
 const TAB_WIDTHS: [usize; 4] = [4, 2, 8, 3];
@@ -11,26 +13,56 @@ pub(super) fn split(line: &str) -> (&str, &str) {
     line.split_at(line.len() - rest.len())
 }
 
-/// Indents `new` as the file indents what was `old`; `None` unless every line is moved by the same amount.
-pub(super) fn reindented(old: &[&str], found: &[&str], new: &[&str]) -> Option<Vec<String>> {
+/// Indents `new` as the file indents what was `old`; `None` when the lines of `old` do not tell how.
+pub(super) fn reindented(
+    old: &[Cow<'_, str>],
+    found: &[Cow<'_, str>],
+    new: &[Cow<'_, str>],
+) -> Option<Vec<String>> {
     let pairs = zip(old, found).filter(|(old, _)| !is_blank(old));
     let (from, to): (Vec<&str>, Vec<&str>) = pairs.map(|(old, found)| (split(old).0, split(found).0)).unzip();
     let styles = Style::candidates(from.iter().copied().chain(new.iter().map(|line| split(line).0)), &to);
     let shifts: Vec<(Style, Shift)> = styles
         .into_iter()
         .filter_map(|style| {
-            let from: Vec<String> = from.iter().map(|indent| style.spell(indent)).collect::<Option<_>>()?;
+            let from: Vec<String> = from.iter().map(|indent| style.spell(indent)).collect();
             Some((style, Shift::between(&from, &to)?))
         })
         .collect();
     // A width at which nothing moves is the width that was meant.
-    let (still, moved): (Vec<_>, Vec<_>) = shifts.iter().partition(|(_, shift)| shift.is_none());
-    let mut best_first = still.into_iter().chain(moved);
-    best_first.find_map(|(style, shift)| new.iter().map(|line| shifted(line, *style, shift)).collect())
+    let (mut still, mut moved): (Vec<_>, Vec<_>) = shifts.iter().partition(|(_, shift)| shift.is_none());
+    // What is written with tabs as the file is, alignment and all, is best left so.
+    let has_tabs = |indents: &[&str]| indents.iter().any(|indent| indent.contains('\t'));
+    let is_alike = has_tabs(&from) && has_tabs(&to);
+    still.sort_by_key(|(style, _)| !matches!(style, Style::AsIs));
+    moved.sort_by_key(|(style, _)| !is_alike || !matches!(style, Style::AsIs));
+    let best_first = still.into_iter().chain(moved);
+    let mut fitting = best_first.filter(|(_, shift)| new.len() * shift.to.len() <= WRITTEN_BYTES_MAX);
+    let shifted_by =
+        |(style, shift): &(Style, Shift)| new.iter().map(|line| shifted(line, *style, shift)).collect();
+    fitting.find_map(shifted_by).or_else(|| mapped(&from, &to, new))
 }
 
-fn is_blank(line: &str) -> bool {
-    line.trim().is_empty()
+/// Gives every line the indentation that the file has for it, where old lines tell which: the steps of the old
+/// text may be wider or narrower than those of the file.
+fn mapped(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String>> {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for (from, to) in zip(from, to) {
+        if *known.entry(from).or_insert(to) != *to {
+            return None;
+        }
+    }
+    let mut n_written = 0;
+    let lines = new.iter().map(|line| {
+        if is_blank(line) {
+            return Some(String::new());
+        }
+        let (indent, rest) = split(line);
+        let indent = known.get(indent)?;
+        n_written += indent.len();
+        (n_written <= WRITTEN_BYTES_MAX).then(|| format!("{indent}{rest}"))
+    });
+    lines.collect()
 }
 
 fn shifted(line: &str, style: Style, shift: &Shift) -> Option<String> {
@@ -38,7 +70,7 @@ fn shifted(line: &str, style: Style, shift: &Shift) -> Option<String> {
         return Some(String::new());
     }
     let (indent, rest) = split(line);
-    let indent = style.spell(indent)?;
+    let indent = style.spell(indent);
     Some(format!("{}{}{rest}", shift.to, indent.strip_prefix(&shift.from)?))
 }
 
@@ -65,14 +97,17 @@ impl Style {
         styles
     }
 
-    fn spell(self, indent: &str) -> Option<String> {
+    fn spell(self, indent: &str) -> String {
         let n_tabs = indent.matches('\t').count();
         let n_spaces = indent.len() - n_tabs;
         match self {
-            Self::AsIs => Some(indent.to_owned()),
-            Self::Tabs { width } if !n_spaces.is_multiple_of(width) => None,
-            Self::Tabs { width } => Some("\t".repeat(n_tabs + n_spaces / width)),
-            Self::Spaces { width } => Some(" ".repeat(n_spaces + n_tabs * width)),
+            Self::AsIs => indent.to_owned(),
+            // What does not fill a tab is there to align.
+            Self::Tabs { width } => {
+                let n_columns = n_tabs * width + n_spaces;
+                "\t".repeat(n_columns / width) + &" ".repeat(n_columns % width)
+            }
+            Self::Spaces { width } => " ".repeat(n_spaces + n_tabs * width),
         }
     }
 }

@@ -1,37 +1,59 @@
 //! Finds a block of whole lines that are alike in everything that a matcher minds.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
-use super::{Change, Matcher, Occurrences, Place, ending_for, indent};
+use super::{
+    Change, EditRefusal, Hit, Matcher, Occurrences, Place, WRITTEN_BYTES_MAX, check_places,
+    compare::{self, is_blank},
+    dominant_ending, indent, line_at, n_sought, nearest, sequence,
+};
 
 /// What editors put before the first line; no line begins with it.
 const BOM: char = '\u{feff}';
 
 /// Finds the places of the old text, line by line.
-pub(super) fn places(file: &str, change: Change<'_>, matcher: Matcher) -> Vec<Place> {
+pub(super) fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
     // Blank lines look alike everywhere.
-    if change.old.trim().is_empty() {
-        return Vec::new();
+    if is_blank(change.old) {
+        return Ok(None);
     }
     let block = Block::of(change);
-    let lines = lines_of(file);
-    let keys: Vec<Cow<'_, str>> = lines.iter().map(|line| key(&file[line.text.clone()], matcher)).collect();
-    let wanted: Vec<Cow<'_, str>> = block.old.iter().map(|line| key(line, matcher)).collect();
+    let lines = Lines::of(file);
+    let found: Vec<Found<'_>> =
+        lines.starts(&block, change.occurrences).into_iter().map(|at| lines.found(&block, at)).collect();
+    let Some(matcher) = found.iter().map(|found| found.matcher).min() else { return Ok(None) };
+    let alike: Vec<Found<'_>> = match change.occurrences {
+        Occurrences::One => found,
+        Occurrences::All => found.into_iter().filter(|found| found.matcher == matcher).collect(),
+    };
+    let starts: Vec<usize> = alike.iter().map(|found| found.start()).collect();
+    check_places(file, &starts, change)?;
+    Ok(Some(Hit { matcher, places: placed(&lines, &block, &alike)? }))
+}
+
+/// Puts the new text in every place that does not overlap one before.
+fn placed(lines: &Lines<'_>, block: &Block<'_>, found: &[Found<'_>]) -> Result<Vec<Place>, EditRefusal> {
     let mut places = Vec::new();
     let mut n_taken = 0;
-    for (first, window) in keys.windows(wanted.len()).enumerate() {
-        if window != wanted || first < n_taken {
+    let mut n_written = 0;
+    for found in found {
+        if found.start() < n_taken {
             continue;
         }
-        let found = &lines[first..first + wanted.len()];
-        let Some(new) = block.new_for(file, found, matcher) else { continue };
-        places.push(block.place(file, found, &new));
-        if change.occurrences == Occurrences::All {
-            n_taken = first + wanted.len();
+        let unfit = || EditRefusal::Unfit {
+            line: line_at(lines.file, found.start()),
+            text: nearest::excerpt(&lines.file[found.start()..found.end()]),
+        };
+        let new = block.new_for(lines, found).ok_or_else(unfit)?;
+        let place = block.place(lines, found, &new);
+        n_taken = found.end();
+        n_written += place.text.len();
+        if n_written > WRITTEN_BYTES_MAX {
+            return Err(EditRefusal::TooMuch);
         }
+        places.push(place);
     }
-    places
+    Ok(places)
 }
 
 /// A line of the file.
@@ -42,52 +64,98 @@ struct Line {
     end: usize,
 }
 
-fn lines_of(file: &str) -> Vec<Line> {
-    let body = file.strip_prefix(BOM).unwrap_or(file);
-    let mut start = file.len() - body.len();
-    let lines = body.split_inclusive('\n').map(|line| {
-        let line = Line { text: start..start + without_ending(line).len(), end: start + line.len() };
-        start = line.end;
-        line
-    });
-    lines.collect()
+/// The lines of a file.
+struct Lines<'a> {
+    file: &'a str,
+    all: Vec<Line>,
+    /// Those with something in them, by number.
+    solid: Vec<usize>,
+    /// What most of them end in.
+    ending: Option<&'static str>,
 }
+
+impl<'a> Lines<'a> {
+    fn of(file: &'a str) -> Self {
+        let body = file.strip_prefix(BOM).unwrap_or(file);
+        let mut start = file.len() - body.len();
+        let lines = body.split_inclusive('\n').map(|line| {
+            let line = Line { text: start..start + without_ending(line).len(), end: start + line.len() };
+            start = line.end;
+            line
+        });
+        let all: Vec<Line> = lines.collect();
+        let solid = (0..all.len()).filter(|at| !is_blank(&file[all[*at].text.clone()])).collect();
+        Self { file, all, solid, ending: dominant_ending(file) }
+    }
+
+    fn text(&self, line: &Line) -> &'a str {
+        &self.file[line.text.clone()]
+    }
+
+    /// Where the block may be, by the loosest comparison there is, as indices into the solid lines.
+    fn starts(&self, block: &Block<'_>, occurrences: Occurrences) -> Vec<usize> {
+        let mut ids: HashMap<Cow<'_, str>, u32> = HashMap::new();
+        let mut wanted = Vec::new();
+        for line in block.old.iter().filter(|line| !is_blank(line)) {
+            let n_known = u32::try_from(ids.len()).unwrap_or(NOT_WANTED);
+            wanted.push(*ids.entry(compare::loosest(line)).or_insert(n_known));
+        }
+        let id = |at: &usize| ids.get(&compare::loosest(self.text(&self.all[*at]))).copied();
+        let all: Vec<u32> = self.solid.iter().map(|at| id(at).unwrap_or(NOT_WANTED)).collect();
+        sequence::positions(&all, &wanted, n_sought(occurrences))
+    }
+
+    /// Tells the strictest matcher that agrees with a place, and the lines that it takes.
+    fn found(&'a self, block: &Block<'_>, start: usize) -> Found<'a> {
+        let window = self.solid[start].checked_sub(block.n_blank_before).and_then(|first| {
+            let window = self.all.get(first..first + block.old.len())?;
+            let agrees = |matcher: &Matcher| {
+                let mut pairs = block.old.iter().zip(window);
+                pairs
+                    .all(|(old, line)| compare::key(old, *matcher) == compare::key(self.text(line), *matcher))
+            };
+            let matcher = Matcher::LINE_BY_LINE.into_iter().find(agrees)?;
+            Some(Found { matcher, lines: window.iter().collect() })
+        });
+        window.unwrap_or_else(|| {
+            let n_solid = block.old.iter().filter(|line| !is_blank(line)).count();
+            let solid = &self.solid[start..start + n_solid];
+            Found { matcher: Matcher::BlankLines, lines: solid.iter().map(|at| &self.all[*at]).collect() }
+        })
+    }
+}
+
+/// No line of the old text has this id.
+const NOT_WANTED: u32 = u32::MAX;
 
 fn without_ending(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// What of a line has to agree.
-fn key(line: &str, matcher: Matcher) -> Cow<'_, str> {
-    match matcher {
-        Matcher::Exact => Cow::Borrowed(line),
-        Matcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
-        Matcher::Indentation => Cow::Borrowed(indent::split(line).1.trim_end()),
-        Matcher::Punctuation => Cow::Owned(folded(line).trim_end().to_owned()),
-    }
+/// A place that the block may go to: one line of the file for each of its own, blank ones aside if it is by
+/// [`Matcher::BlankLines`].
+struct Found<'a> {
+    matcher: Matcher,
+    lines: Vec<&'a Line>,
 }
 
-/// Takes typographic punctuation for plain.
-fn folded(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for char in line.chars() {
-        match char {
-            '\u{2018}'..='\u{201b}' | '\u{2032}' => out.push('\''),
-            '\u{201c}'..='\u{201f}' | '\u{2033}' => out.push('"'),
-            '\u{2010}'..='\u{2015}' | '\u{2212}' => out.push('-'),
-            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' => out.push(' '),
-            '\u{2026}' => out.push_str("..."),
-            other => out.push(other),
-        }
+impl Found<'_> {
+    fn start(&self) -> usize {
+        self.lines[0].text.start
     }
-    out
+
+    fn end(&self) -> usize {
+        self.lines[self.lines.len() - 1].end
+    }
 }
 
 /// The old and the new text as lines.
 struct Block<'a> {
     old: Vec<&'a str>,
     new: Vec<&'a str>,
+    /// Blank lines of the old text before its first solid one.
+    n_blank_before: usize,
     /// Lines at the beginning that stay; the file's own spelling of them stays too.
     n_same_before: usize,
     /// Lines at the end that stay.
@@ -102,35 +170,70 @@ impl<'a> Block<'a> {
         // One line on each side is left over, so that there is always a line to take the place of a line.
         let n_same_max = old.len().min(new.len()).saturating_sub(1);
         let pairs = old.iter().zip(&new).take(n_same_max);
-        let n_same_before = pairs.take_while(|(old, new)| old == new).count();
+        let mut n_same_before = pairs.take_while(|(old, new)| old == new).count();
         let pairs = old.iter().rev().zip(new.iter().rev()).take(n_same_max - n_same_before);
-        let n_same_after = pairs.take_while(|(old, new)| old == new).count();
-        Self { old, new, n_same_before, n_same_after }
+        let mut n_same_after = pairs.take_while(|(old, new)| old == new).count();
+        // Of a blank line the file may have none to take the place of.
+        while old[n_same_before..old.len() - n_same_after].iter().all(|line| is_blank(line)) {
+            if n_same_before > 0 {
+                n_same_before -= 1;
+            } else {
+                n_same_after -= 1;
+            }
+        }
+        let n_blank_before = old.iter().take_while(|line| is_blank(line)).count();
+        Self { old, new, n_blank_before, n_same_before, n_same_after }
     }
 
-    /// The new lines as they fit the place found; `None` when they cannot.
-    fn new_for(&self, file: &str, found: &[Line], matcher: Matcher) -> Option<Vec<Cow<'a, str>>> {
-        if matcher == Matcher::Indentation {
-            let found: Vec<&str> = found.iter().map(|line| &file[line.text.clone()]).collect();
-            let new = indent::reindented(&self.old, &found, &self.new)?;
-            return Some(new.into_iter().map(Cow::Owned).collect());
+    fn changed_new(&self) -> &[&'a str] {
+        &self.new[self.n_same_before..self.new.len() - self.n_same_after]
+    }
+
+    /// The lines to put in a place as they fit there; `None` when they cannot.
+    fn new_for(&self, lines: &Lines<'_>, found: &Found<'_>) -> Option<Vec<Cow<'a, str>>> {
+        let new = self.changed_new();
+        if found.matcher == Matcher::LineTrimmed || new.is_empty() {
+            return Some(new.iter().copied().map(Cow::Borrowed).collect());
         }
-        Some(self.new.iter().copied().map(Cow::Borrowed).collect())
+        let kept = |line: &&&str| found.matcher != Matcher::BlankLines || !is_blank(line);
+        let old: Vec<Cow<'_, str>> = self.old.iter().filter(kept).map(|line| plain_indent(line)).collect();
+        let there: Vec<Cow<'_, str>> =
+            found.lines.iter().map(|line| plain_indent(lines.text(line))).collect();
+        let new: Vec<Cow<'_, str>> = new.iter().map(|line| plain_indent(line)).collect();
+        let new = indent::reindented(&old, &there, &new)?;
+        Some(new.into_iter().map(Cow::Owned).collect())
     }
 
     /// Puts new lines where lines were found. The ending of the last line stays the file's own, so that no
     /// newline is lost or added.
-    fn place(&self, file: &str, found: &[Line], new: &[Cow<'_, str>]) -> Place {
-        let start = found[0].text.start;
-        let changed = &found[self.n_same_before..found.len() - self.n_same_after];
-        let (first, last) = (&changed[0], &changed[changed.len() - 1]);
+    fn place(&self, lines: &Lines<'_>, found: &Found<'_>, new: &[Cow<'_, str>]) -> Place {
+        let n_kept = |same: &[&str]| match found.matcher {
+            Matcher::BlankLines => same.iter().filter(|line| !is_blank(line)).count(),
+            Matcher::Exact
+            | Matcher::LineTrimmed
+            | Matcher::Indentation
+            | Matcher::Spacing
+            | Matcher::Punctuation
+            | Matcher::Escapes => same.len(),
+        };
+        let n_before = n_kept(&self.old[..self.n_same_before]);
+        let n_after = n_kept(&self.old[self.old.len() - self.n_same_after..]);
+        let changed = &found.lines[n_before..found.lines.len() - n_after];
+        let (first, last) = (changed[0], changed[changed.len() - 1]);
         if new.is_empty() {
-            return Place { start, range: start..last.end, text: String::new() };
+            return Place { range: first.text.start..last.end, text: String::new() };
         }
-        let ending = ending_for(file, start..last.end).unwrap_or("\n");
-        let text = new[self.n_same_before..new.len() - self.n_same_after].join(ending);
-        Place { start, range: first.text.start..last.text.end, text }
+        let there = &lines.file[found.start()..last.end];
+        let ending = dominant_ending(there).or(lines.ending).unwrap_or("\n");
+        Place { range: first.text.start..last.text.end, text: new.join(ending) }
     }
+}
+
+/// A line whose indentation has no other white space than spaces and tabs.
+fn plain_indent(line: &str) -> Cow<'_, str> {
+    let rest = line.trim_start();
+    let indent = &line[..line.len() - rest.len()];
+    if indent.is_ascii() { Cow::Borrowed(line) } else { Cow::Owned(compare::folded(indent) + rest) }
 }
 
 /// The lines of a text; whether the last one is ended makes no difference.

@@ -12,12 +12,14 @@ pub struct Near {
     pub line: u32,
     /// How alike it is, in percent.
     pub similarity: u8,
-    /// What it says, the beginning of it at least.
+    /// The first line that differs, from 1.
+    pub differs: u32,
+    /// What it says, around that line at least.
     pub text: String,
 }
 
 /// Bounds of the search: it is a courtesy, and a model waits for it.
-const FILE_LINES_MAX: usize = 20_000;
+const FILE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const OLD_LINES_MAX: usize = 400;
 
 /// Below this a hint leads astray.
@@ -30,27 +32,49 @@ const WINDOWS_COMPARED: usize = 4;
 const LETTERS_BYTES_MAX: usize = 2_000;
 const WORDS_BYTES_MAX: usize = 16_000;
 
+/// Lines shown before the one that differs, when what is before it does not fit.
+const LINES_BEFORE: usize = 3;
+
 /// An excerpt is for finding the place, not for replacing a read.
 const SHOWN_LINES_MAX: usize = 20;
 const SHOWN_CHARS_MAX: usize = 1_200;
 
 /// Finds the most similar lines of a file.
 pub(super) fn nearest(file: &str, old: &str) -> Option<Near> {
+    if file.len() > FILE_BYTES_MAX {
+        return None;
+    }
     let lines: Vec<&str> = file.lines().collect();
     let old_lines: Vec<&str> = old.lines().collect();
-    if lines.is_empty() || lines.len() > FILE_LINES_MAX || old_lines.len() > OLD_LINES_MAX {
+    if lines.is_empty() || old_lines.len() > OLD_LINES_MAX {
         return None;
     }
     let n_lines = old_lines.len().clamp(1, lines.len());
     let old = old_lines.join("\n");
-    let windows = likely_windows(&lines, &old_lines, n_lines).into_iter().map(|first| {
-        let text = lines[first..first + n_lines].join("\n");
-        (similarity(&old, &text), Reverse(first), text)
-    });
-    let (similarity, Reverse(first), text) =
-        windows.max_by_key(|(similarity, first, _)| (*similarity, *first))?;
-    let line = u32::try_from(first + 1).ok()?;
-    (similarity >= SIMILARITY_MIN).then(|| Near { line, similarity, text: excerpt(&text) })
+    let windows = likely_windows(&lines, &old_lines, n_lines).into_iter();
+    let alike =
+        windows.map(|first| (similarity(&old, &lines[first..first + n_lines].join("\n")), Reverse(first)));
+    let (similarity, Reverse(first)) = alike.max()?;
+    if similarity < SIMILARITY_MIN {
+        return None;
+    }
+    let window = &lines[first..first + n_lines];
+    let n_alike = window.iter().zip(&old_lines).take_while(|(line, old)| line == old).count();
+    let n_alike = n_alike.min(n_lines - 1);
+    Some(Near {
+        line: u32::try_from(first + 1).ok()?,
+        similarity,
+        differs: u32::try_from(first + n_alike + 1).ok()?,
+        text: around(window, n_alike),
+    })
+}
+
+/// Shows what differs, from the first line on if that is near.
+fn around(window: &[&str], differs: usize) -> String {
+    if differs + LINES_BEFORE < SHOWN_LINES_MAX {
+        return excerpt(&window.join("\n"));
+    }
+    format!("…\n{}", excerpt(&window[differs - LINES_BEFORE..].join("\n")))
 }
 
 /// Slides a window over the file and keeps those that have most words in common with the old text.
@@ -105,7 +129,9 @@ fn similarity(old: &str, text: &str) -> u8 {
     (ratio * 100.0) as u8
 }
 
-fn excerpt(text: &str) -> String {
+/// Cuts a text that is too long to show.
+pub(super) fn excerpt(text: &str) -> String {
+    let text = text.trim_end_matches(['\r', '\n']);
     let shown = text.lines().take(SHOWN_LINES_MAX).collect::<Vec<_>>().join("\n");
     let shown: String = shown.chars().take(SHOWN_CHARS_MAX).collect();
     if shown.len() < text.len() { format!("{shown}…") } else { shown }

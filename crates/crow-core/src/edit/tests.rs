@@ -4,6 +4,7 @@ use super::*;
 
 mod any;
 mod endings;
+mod loose;
 
 /// Shows the outcome: how and where, then the new text line by line with its invisible characters.
 #[track_caller]
@@ -336,11 +337,9 @@ fn indentation_that_does_not_fit() {
         "if x:\n  a()\n  b()\n",
         "c()\n",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (77 % alike):
-          if x:
-              a()
-              b()
-    "#]],
+            ignoring indentation, 1 at line 1
+            |  c()\n
+        "#]],
     );
     // The new text goes further left than the file has room for.
     check(
@@ -348,10 +347,10 @@ fn indentation_that_does_not_fit() {
         "    if x:\n        a()\n",
         "else:\n    b()\n",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (76 % alike):
-        if x:
-            a()
-    "#]],
+            the old text is at line 1, but indented there in a way that the new text cannot follow; copy the lines with their indentation:
+            if x:
+                a()
+        "#]],
     );
     check(
         "  one()\n    one()\n",
@@ -484,12 +483,12 @@ fn a_frame_is_not_a_match() {
         "a {\n  x\n  y\n}\n",
         "a {}\n",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (84 % alike):
-        a {
-          b
-          c
-        }
-    "#]],
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (84 % alike, the first difference is in line 2):
+            a {
+              b
+              c
+            }
+        "#]],
     );
 }
 
@@ -500,7 +499,7 @@ fn the_nearest_place_is_shown() {
         "fn price(item: &Item) -> u64 {\n    item.price * item.amount\n}",
         "x",
         &expect![[r#"
-            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 3 (94 % alike):
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 3 (94 % alike, the first difference is in line 3):
             fn price(item: &Item) -> u32 {
                 item.price * item.count
             }
@@ -520,28 +519,28 @@ fn the_nearest_place_is_shown() {
         &long.replace("second", "third"),
         "x",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (89 % alike):
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);
-        let value = compute(first, second);…
-    "#]],
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (89 % alike, the first difference is in line 1):
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);
+            let value = compute(first, second);…
+        "#]],
     );
 }
 
@@ -554,17 +553,17 @@ fn the_nearest_place_is_not_sought_for_ever() {
         "let counts = 12;",
         "x",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 15001 (96 % alike):
-        let count = 12;
-    "#]],
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 15001 (96 % alike, the first difference is in line 15001):
+            let count = 12;
+        "#]],
     );
-    let huge = format!("{}let count = 12;\n", "filler = 1;\n".repeat(20_000));
+    let huge = format!("{}\nlet count = 12;\n", "filler".repeat(2_000_000));
     check(
         &huge,
         "let counts = 12;",
         "x",
         &expect![[r#"
-        the old text is not in the file; read the file again and copy the lines exactly
-    "#]],
+            the old text is not in the file; read the file again and copy the lines exactly
+        "#]],
     );
 }

@@ -56,10 +56,13 @@ proptest! {
         let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
         let n_lines = old.strip_suffix('\n').unwrap_or(&old).split('\n').count();
         let lines: Vec<&str> = file.split_inclusive('\n').collect();
-        let is_kept = (0..lines.len()).any(|first| {
-            let after = (first + n_lines).min(lines.len());
-            edited.text.starts_with(&lines[..first].concat()) && edited.text.ends_with(&lines[after..].concat())
-        });
+        let is_blank = |line: &str| edited.matcher == Matcher::BlankLines && line.trim().is_empty();
+        let n_counting = |lines: &[&str]| lines.iter().filter(|line| !is_blank(line)).count();
+        let is_kept = (0..lines.len()).any(|first| (first..=lines.len()).any(|after| {
+            n_counting(&lines[first..after]) <= n_lines
+                && edited.text.starts_with(&lines[..first].concat())
+                && edited.text.ends_with(&lines[after..].concat())
+        }));
         prop_assert!(is_kept, "{:?}", edited);
     }
 
@@ -89,11 +92,39 @@ proptest! {
     #[test]
     fn every_line_of_a_match_agrees(file in any_file(), old in any_file()) {
         let Ok(edited) = apply(&file, &old, "NEW", Occurrences::One) else { return Ok(()) };
-        let bare = |text: &str| -> String {
+        let bare = |text: &str| {
             let plain = text.replace(['“', '”'], "\"");
-            plain.split('\n').map(|line| line.trim().to_owned() + "\n").collect()
+            let lines = plain.split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
         };
-        let old = bare(old.trim_end());
-        prop_assert!(bare(&file).contains(old.trim_end()), "{:?}", edited);
+        prop_assert!(bare(&file).contains(&bare(&old)), "{:?}", edited);
+    }
+
+    /// Whatever the endings of the call, those of the file stay of one kind.
+    #[test]
+    fn line_endings_stay_of_one_kind(
+        (file, old) in file_and_piece(), new in any_file(), (file_ends, old_ends, new_ends) in any::<(bool, bool, bool)>(),
+    ) {
+        prop_assume!(file.contains('\n') && old != new);
+        let ended = |text: &str, by_crlf| if by_crlf { with_crlf(text) } else { text.to_owned() };
+        let (file, old, new) = (ended(&file, file_ends), ended(&old, old_ends), ended(&new, new_ends));
+        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let with_lf = edited.text.replace("\r\n", "\n");
+        prop_assert_eq!(ended(&with_lf, file_ends), edited.text);
+    }
+
+    /// Trailing white space, blank lines and indentation come and go on the way: what is still found is found there.
+    #[test]
+    fn a_block_moved_aside_lands_where_it_was(
+        before in any_file(), block in prop::collection::vec("[ ]{0,4}[xyz]{1,3}", 1..5), after in any_file(),
+        by in "[ ]{1,4}", ends in "[ \t]{0,2}", blanks in 0..3_usize,
+    ) {
+        let file = format!("{before}\n{}\n{after}", block.join("\n"));
+        let moved: Vec<String> = block.iter().map(|line| format!("{by}{line}{ends}")).collect();
+        let old = moved.join(&"\n".repeat(blanks + 1));
+        let new = format!("{by}new\n{by}  new");
+        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let shown = edited.text.strip_prefix(&format!("{before}\n")).and_then(|rest| rest.strip_suffix(&format!("\n{after}")));
+        prop_assert_eq!(shown, Some("new\n  new"));
     }
 }

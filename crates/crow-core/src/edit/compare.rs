@@ -1,0 +1,53 @@
+//! What of a line has to agree, for each matcher that compares lines.
+
+use std::borrow::Cow;
+
+use super::{Matcher, indent};
+
+/// What the loosest matcher sees of a line.
+pub(super) fn loosest(line: &str) -> Cow<'_, str> {
+    key(line, Matcher::BlankLines)
+}
+
+/// What a matcher sees of a line.
+pub(super) fn key(line: &str, matcher: Matcher) -> Cow<'_, str> {
+    match matcher {
+        Matcher::Exact | Matcher::Escapes => Cow::Borrowed(line),
+        Matcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
+        Matcher::Indentation => Cow::Borrowed(indent::split(line).1.trim_end()),
+        Matcher::Spacing => spaced_once(line),
+        Matcher::Punctuation | Matcher::BlankLines if line.is_ascii() => spaced_once(line),
+        Matcher::Punctuation | Matcher::BlankLines => Cow::Owned(spaced_once(&folded(line)).into_owned()),
+    }
+}
+
+/// Tells whether a line is as good as empty.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+/// Takes any run of spaces and tabs for one space, and leaves out those at the ends.
+fn spaced_once(line: &str) -> Cow<'_, str> {
+    let line = indent::split(line).1.trim_end();
+    if line.contains('\t') || line.contains("  ") {
+        let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        return Cow::Owned(words.join(" "));
+    }
+    Cow::Borrowed(line)
+}
+
+/// Takes typographic punctuation for plain.
+pub(super) fn folded(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for char in line.chars() {
+        match char {
+            '\u{2018}'..='\u{201b}' | '\u{2032}' => out.push('\''),
+            '\u{201c}'..='\u{201f}' | '\u{2033}' => out.push('"'),
+            '\u{2010}'..='\u{2015}' | '\u{2212}' => out.push('-'),
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => out.push(' '),
+            '\u{2026}' => out.push_str("..."),
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,36 @@
+//! Reads escapes that were written by mistake: some models escape a text once more than JSON asks for.
+
+/// What an edit may have been meant to be, the likeliest first.
+///
+/// A text with escapes of its own must not lose them, so both texts have to be escaped throughout.
+pub(super) fn readings(old: &str, new: &str) -> Vec<(String, String)> {
+    // A tab alone says little: source code is full of `'\t'`.
+    if !old.contains("\\n") && !old.contains("\\\"") {
+        return Vec::new();
+    }
+    let readings = [whole, quotes].into_iter().filter_map(|read| Some((read(old)?, read(new)?)));
+    readings.filter(|(read, _)| read != old).collect()
+}
+
+/// Reads a text that is the inside of a JSON string: a single line, with every quote escaped.
+fn whole(text: &str) -> Option<String> {
+    serde_json::from_str(&format!("\"{text}\"")).ok()
+}
+
+/// Reads a text whose lines are fine and whose double quotes are all escaped.
+fn quotes(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '"' => return None,
+            '\\' => match chars.next() {
+                Some('"') => out.push('"'),
+                Some(other) => out.extend(['\\', other]),
+                None => out.push('\\'),
+            },
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,379 @@
+//! The looser matchers: what they forgive, what they make of the new text, and what they refuse.
+
+use expect_test::expect;
+
+use super::{check, check_all};
+use crate::edit::{EditRefusal, Occurrences, PLACES_MAX, apply};
+
+#[test]
+fn the_amount_of_white_space() {
+    check(
+        "a   = 1\t# one\nbcd = 2\t# two\n",
+        "a = 1 # one\nbcd = 2 # two\n",
+        "a = 1 # one\nbcd = 3 # three\n",
+        &expect![[r#"
+            ignoring the amount of white space, 1 at line 2
+            |a   = 1\t# one\n
+            |bcd = 3 # three\n
+        "#]],
+    );
+    check(
+        "\tcall(a,  b)\n",
+        "    call(a, b)",
+        "    call(a, b)\n    call(b, a)",
+        &expect![[r#"
+        ignoring the amount of white space, 1 at line 1
+        |\tcall(a, b)\n
+        |\tcall(b, a)\n
+    "#]],
+    );
+    // Between letters white space means something, wherever there is none.
+    check(
+        "ab = 1\n",
+        "a b = 1\n",
+        "c\n",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (92 % alike, the first difference is in line 1):
+        ab = 1
+    "#]],
+    );
+}
+
+#[test]
+fn typographic_punctuation_and_indentation() {
+    check(
+        "class A:\n    # “what”\u{a0}– it’s\n    pass\n",
+        "# \"what\" - it's\npass\n",
+        "# what it is\nif x:\n    pass\n",
+        &expect![[r#"
+            ignoring typographic quotes and dashes, 1 at line 2
+            |class A:\n
+            |    # what it is\n
+            |    if x:\n
+            |        pass\n
+        "#]],
+    );
+    // Indentation made of no-break spaces is indentation.
+    check(
+        "if x:\n    a()\n    b()\n",
+        "\u{a0}\u{a0}\u{a0}\u{a0}a()\n\u{a0}\u{a0}\u{a0}\u{a0}b()\n",
+        "\u{a0}\u{a0}\u{a0}\u{a0}a()\n\u{a0}\u{a0}\u{a0}\u{a0}c()\n",
+        &expect![[r#"
+            ignoring typographic quotes and dashes, 1 at line 3
+            |if x:\n
+            |    a()\n
+            |    c()\n
+        "#]],
+    );
+}
+
+#[test]
+fn blank_lines() {
+    let file = "fn a() {}\n\n\nfn b() {\n    one();\n\n    two();\n}\n";
+    check(
+        file,
+        "fn a() {}\n\nfn b() {\n    one();\n    two();\n}\n",
+        "fn a() {}\n\nfn b() {\n    1;\n    two();\n}\n",
+        &expect![[r#"
+            ignoring blank lines, 1 at line 5
+            |fn a() {}\n
+            |\n
+            |\n
+            |fn b() {\n
+            |    1;\n
+            |\n
+            |    two();\n
+            |}\n
+        "#]],
+    );
+    check(
+        file,
+        "\n\n\n    one();\n\n\n    two();\n\n\n",
+        "\n\n\n    1;\n\n\n    2;\n\n\n",
+        &expect![[r#"
+        ignoring blank lines, 1 at line 5
+        |fn a() {}\n
+        |\n
+        |\n
+        |fn b() {\n
+        |    1;\n
+        |\n
+        |\n
+        |    2;\n
+        |}\n
+    "#]],
+    );
+    check(
+        file,
+        "one();\ntwo();\n",
+        "",
+        &expect![[r#"
+        ignoring blank lines, 1 at line 5
+        |fn a() {}\n
+        |\n
+        |\n
+        |fn b() {\n
+        |}\n
+    "#]],
+    );
+    // A blank line is put where the model puts one, and one that only the file has stays.
+    check(
+        file,
+        "    one();\n    two();\n}",
+        "    one();\n    two();\n\n    three();\n}",
+        &expect![[r#"
+        ignoring blank lines, 1 at line 8
+        |fn a() {}\n
+        |\n
+        |\n
+        |fn b() {\n
+        |    one();\n
+        |\n
+        |    two();\n
+        |\n
+        |    three();\n
+        |}\n
+    "#]],
+    );
+    check(
+        "a\n\nb\nc",
+        "a\nb\n\nc\n\n",
+        "a\nb\n\nd\n\n",
+        &expect![[r#"
+        ignoring blank lines, 1 at line 4
+        |a\n
+        |\n
+        |b\n
+        |d
+    "#]],
+    );
+}
+
+#[test]
+fn escapes() {
+    let file = "fn a() {\n\tsay(\"hi\");\n\tsay(\"\\n\");\n}\n";
+    check(
+        file,
+        r#"\tsay(\"hi\");\n\tsay(\"\\n\");\n"#,
+        r#"\tsay(\"bye\");\n\tsay(\"\\t\");\n"#,
+        &expect![[r#"
+            reading \n, \t and \" as what they stand for, 1 at line 2
+            |fn a() {\n
+            |\tsay(\"bye\");\n
+            |\tsay(\"\\t\");\n
+            |}\n
+        "#]],
+    );
+    check(
+        file,
+        "  say(\\\"hi\\\");\n",
+        "  say(\\\"bye\\\", '\\t');\n",
+        &expect![[r#"
+        reading \n, \t and \" as what they stand for, 1 at line 2
+        |fn a() {\n
+        |\tsay(\"bye\", \'\\t\');\n
+        |\tsay(\"\\n\");\n
+        |}\n
+    "#]],
+    );
+    check(
+        file,
+        r#"fn a() {\n\tsay(\"hi\");"#,
+        "",
+        &expect![[r#"
+        reading \n, \t and \" as what they stand for, 1 at line 1
+        |\n
+        |\tsay(\"\\n\");\n
+        |}\n
+    "#]],
+    );
+    // A new text that is not escaped throughout may mean its escapes.
+    check(
+        file,
+        r#"\tsay(\"hi\");\n"#,
+        "\tsay(\"\\n\");\n",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 2 (74 % alike, the first difference is in line 2):
+        	say("hi");
+    "#]],
+    );
+    check(
+        "let tab = '\t';\n",
+        r"let tab = '\t';",
+        r"let tab = '\n';",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (89 % alike, the first difference is in line 1):
+        let tab = '	';
+    "#]],
+    );
+}
+
+#[test]
+fn indentation_by_other_steps() {
+    check(
+        "if x:\n  if y:\n    a()\n  b()\n",
+        "if x:\n    if y:\n        a()\n    b()\n",
+        "if x:\n    if y:\n        c()\n    d()\n",
+        &expect![[r#"
+            ignoring indentation, 1 at line 3
+            |if x:\n
+            |  if y:\n
+            |    c()\n
+            |  d()\n
+        "#]],
+    );
+    check(
+        "if x:\n  if y:\n    a()\n",
+        "if x:\n    if y:\n        a()\n",
+        "if x:\n    if y:\n        if z:\n            a()\n",
+        &expect![[r#"
+            the old text is at line 1, but indented there in a way that the new text cannot follow; copy the lines with their indentation:
+            if x:
+              if y:
+                a()
+        "#]],
+    );
+}
+
+/// Whichever matcher hits, another place that a looser one would take is a doubt.
+#[test]
+fn the_only_place_for_the_loosest_too() {
+    check(
+        "a  \nb\n\n  a\n  b\n",
+        "a\nb\n",
+        "c\n",
+        &expect![[r#"
+        the old text is in more than one place (lines 1, 4); add lines around it until it names one place, or replace all of them
+    "#]],
+    );
+    check(
+        "say “a”\nsay  \"a\"\n",
+        "say ”a”\n",
+        "c\n",
+        &expect![[r#"
+        the old text is in more than one place (lines 1, 2); add lines around it until it names one place, or replace all of them
+    "#]],
+    );
+    check(
+        "a\nb\n\na\n\nb\n",
+        "a\nb \n",
+        "c\n",
+        &expect![[r#"
+        the old text is in more than one place (lines 1, 4); add lines around it until it names one place, or replace all of them
+    "#]],
+    );
+    // What is there to the letter is no doubt.
+    check(
+        "a\nb\n\n  a\n\n  b\n",
+        "a\nb\n",
+        "c\n",
+        &expect![[r#"
+        exact, 1 at line 1
+        |c\n
+        |\n
+        |  a\n
+        |\n
+        |  b\n
+    "#]],
+    );
+}
+
+#[test]
+fn every_occurrence_by_the_strictest_that_hits() {
+    check_all(
+        "a \nb\n  a\n  b\na\t\nb\n",
+        "a\nb\n",
+        "c\n",
+        Occurrences::All,
+        &expect![[r#"
+        ignoring trailing spaces, 2 at line 1
+        |c\n
+        |  a\n
+        |  b\n
+        |c\n
+    "#]],
+    );
+    // The second one begins within the first.
+    check_all(
+        "a \na \na \n",
+        "a\na\n",
+        "b\n",
+        Occurrences::All,
+        &expect![[r#"
+        ignoring trailing spaces, 1 at line 1
+        |b\n
+        |a \n
+    "#]],
+    );
+    check_all(
+        "  if x:\n      a()\n if x:\n  b()\n",
+        "if x:\n",
+        "if y:\n",
+        Occurrences::All,
+        &expect![[r#"
+        exact, 2 at line 1
+        |  if y:\n
+        |      a()\n
+        | if y:\n
+        |  b()\n
+    "#]],
+    );
+}
+
+#[test]
+fn too_much_for_one_edit() {
+    let many = "ab".repeat(PLACES_MAX + 1);
+    assert_eq!(apply(&many, "a", "b", Occurrences::All), Err(EditRefusal::TooMuch));
+    let lines = "a \n".repeat(PLACES_MAX + 1);
+    assert_eq!(apply(&lines, "a\n", "b\n", Occurrences::All), Err(EditRefusal::TooMuch));
+    let long = "b".repeat(1024 * 1024);
+    assert_eq!(apply(&"a".repeat(17), "a", &long, Occurrences::All), Err(EditRefusal::TooMuch));
+    let deep = format!("{}a\n", " ".repeat(1024 * 1024));
+    let lines = format!("b\n{}", "c\n".repeat(20));
+    let refusal = apply(&deep, "a\t\n", &lines, Occurrences::One).unwrap_err();
+    assert!(matches!(refusal, EditRefusal::Unfit { line: 1, .. }), "{refusal}");
+    check_all(
+        "aaa",
+        "a",
+        "bb",
+        Occurrences::All,
+        &expect![[r#"
+        exact, 3 at line 1
+        |bbbbbb
+    "#]],
+    );
+}
+
+#[test]
+fn the_difference_is_shown() {
+    let file: String = (1..60).map(|n| format!("let value_{n} = compute({n}, {n});\n")).collect();
+    check(
+        &file,
+        &file.replace("value_40 =", "worth_40 ="),
+        "x",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (99 % alike, the first difference is in line 40):
+        …
+        let value_37 = compute(37, 37);
+        let value_38 = compute(38, 38);
+        let value_39 = compute(39, 39);
+        let value_40 = compute(40, 40);
+        let value_41 = compute(41, 41);
+        let value_42 = compute(42, 42);
+        let value_43 = compute(43, 43);
+        let value_44 = compute(44, 44);
+        let value_45 = compute(45, 45);
+        let value_46 = compute(46, 46);
+        let value_47 = compute(47, 47);
+        let value_48 = compute(48, 48);
+        let value_49 = compute(49, 49);
+        let value_50 = compute(50, 50);
+        let value_51 = compute(51, 51);
+        let value_52 = compute(52, 52);
+        let value_53 = compute(53, 53);
+        let value_54 = compute(54, 54);
+        let value_55 = compute(55, 55);
+        let value_56 = compute(56, 56);…
+    "#]],
+    );
+}
