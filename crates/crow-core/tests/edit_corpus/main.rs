@@ -1,0 +1,49 @@
+//! The promise of the `edit` tool: whatever a model gets wrong, nothing is changed but what it meant.
+//!
+//! Cases are made of the repository's own files and of a few in languages that it is not written in.
+//! `cargo run --release -p crow-core --example edit_corpus -- FOLDER` does the same with any folder.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod harness;
+
+use std::path::Path;
+
+use harness::{Promise, Source, read_folder, run, table};
+
+/// Enough for every kind to come up often, in the time of a test.
+const SOURCES_MAX: usize = 60;
+
+/// Kinds that need tabs, quotes or blank lines do not come up in every file.
+const CASES_MIN_PER_KIND: usize = 5;
+
+fn sources() -> Vec<Source> {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fixtures = crate_folder.join("tests/edit_corpus/fixtures");
+    let repository = crate_folder.ancestors().nth(2).expect("the crate is in the repository");
+    let mut sources = read_folder(&fixtures, SOURCES_MAX);
+    sources.extend(read_folder(repository, SOURCES_MAX - sources.len()));
+    sources
+}
+
+#[test]
+fn no_edit_lands_in_the_wrong_place() {
+    let tallies = run(&sources(), 1);
+    let table = table(&tallies);
+    for (kind, tally) in &tallies {
+        let told = |cases: &[String]| format!("{}\n{}\n\n{table}", kind.name, cases.join("\n\n"));
+        assert!(tally.wrong.is_empty(), "wrong: {}", told(&tally.wrong));
+        assert!(tally.off.is_empty(), "not as it should read: {}", told(&tally.off));
+        assert!(tally.n_cases() >= CASES_MIN_PER_KIND, "too few cases: {}", told(&[]));
+        match kind.promise {
+            Promise::Lands => assert_eq!(tally.n_refused, 0, "refused: {}", told(&[])),
+            Promise::May => {}
+            Promise::Refused => assert_eq!(tally.n_landed(), 0, "not refused: {}", told(&[])),
+        }
+        // Half of a kind that lands may be in several places, but not more.
+        let is_reached = kind.promise != Promise::Lands || 2 * tally.n_landed() > tally.n_cases();
+        assert!(is_reached, "landed too seldom: {}", told(&[]));
+    }
+    let n_cases: usize = tallies.iter().map(|(_, tally)| tally.n_cases()).sum();
+    assert!(n_cases >= 2_000, "too few cases: {n_cases}\n{table}");
+}
