@@ -1,8 +1,10 @@
 //! `edit`: one text in a file for another. Where it lands is decided in `crow_core::edit`.
 
+use std::path::Path;
+
 use crow_core::{
-    Facets, ToolSpec,
-    edit::{self, Edited, Occurrences},
+    Content, Facets, ToolSpec,
+    edit::{self, Edited, Matcher, Occurrences},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
     buffers::{self, Opened, Purpose, Via},
-    files, read,
+    files::{self, FILE_BYTES_MAX},
+    read,
     text::{Decoded, Encoding, cut_line, decode, encode, numbered},
     tool::{Refusal, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
@@ -20,6 +23,8 @@ use crate::{
 const CHANGED: &str = "it has changed since it was read; read it again";
 const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
                                   the person has to save it there, then read it again";
+
+const UNKNOWN_ENCODING: &str = "its encoding is not known, and would be lost";
 
 /// Lines shown on either side of a change: enough to see that it landed where it should.
 const CONTEXT_LINES: usize = 3;
@@ -90,6 +95,7 @@ impl Tool for Edit {
             let shown = cx.workspace.shown(&wanted.file_path);
             let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
             let mut text = report(&shown, &edited, &wanted.new_string);
+            let note = note(&edited);
             let mut new = edited.text;
             // What a client does not have open it would write in an encoding of its own.
             let is_plain = matches!(encoding, None | Some(Encoding::Utf8));
@@ -109,14 +115,19 @@ impl Tool for Edit {
                 }
             }
             cx.workspace.remember(path, Stamp::of(&new));
-            Ok(changed(text, &cx.workspace.absolute(&wanted.file_path), Some((Some(old), new))))
+            let mut outcome =
+                changed(text, &cx.workspace.absolute(&wanted.file_path), Some((Some(old), new)));
+            outcome.for_client.splice(0..0, note);
+            Ok(outcome)
         })
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
         previewed(async move {
             let (Planned { old, edited, .. }, wanted) = plan(&cx, parse(arguments)?).await?;
-            Ok(shown_diff(&cx.workspace.absolute(&wanted.file_path), Some(old), edited.text))
+            let mut content: Vec<Content> = note(&edited).into_iter().collect();
+            content.extend(shown_diff(&cx.workspace.absolute(&wanted.file_path), Some(old), edited.text));
+            Ok(content)
         })
     }
 }
@@ -128,11 +139,28 @@ async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refu
     let seen = cx.workspace.seen(&path);
     let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;
     let opened = opened.map_err(|error| read::refuse(&path, &shown, &error))?;
+    check_buffer(&opened, &path, &shown).await?;
     let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
     let changed = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
     let seen = seen.ok_or_else(|| refuse(&shown, &"it was not read in this session; read it first"))?;
     let known = Known { seen, changed };
     off_thread(move || change(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
+}
+
+/// Refuses what an editor shows of a file that it could not read either: saving it would put its stand-ins for
+/// what it did not understand in the place of that.
+async fn check_buffer(opened: &Opened, path: &Path, shown: &str) -> Result<(), Refusal> {
+    match opened {
+        Opened::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
+            let (path, shown) = (path.to_owned(), shown.to_owned());
+            off_thread(move || match files::read(&path, FILE_BYTES_MAX).map(decode) {
+                Ok(Decoded::Lossy(_)) => Err(refuse(&shown, &UNKNOWN_ENCODING)),
+                Ok(Decoded::Text(..) | Decoded::Binary) | Err(_) => Ok(()),
+            })
+            .await
+        }
+        Opened::Buffer(_) | Opened::Disk(_) => Ok(()),
+    }
 }
 
 fn refuse(shown: &str, why: &dyn std::fmt::Display) -> Refusal {
@@ -151,16 +179,25 @@ fn change(opened: Opened, shown: &str, known: &Known, wanted: &Wanted) -> Result
         Opened::Buffer(text) => (text, None),
         Opened::Disk(bytes) => match decode(bytes) {
             Decoded::Text(text, encoding) => (text, Some(encoding)),
-            Decoded::Lossy(_) => return Err(refuse(&"its encoding is not known, and would be lost")),
+            Decoded::Lossy(_) => return Err(refuse(&UNKNOWN_ENCODING)),
             Decoded::Binary => return Err(refuse(&"it is a binary file")),
         },
     };
     if known.seen != Stamp::of(&old) {
         return Err(refuse(&known.changed));
     }
+    if wanted.new_string.contains('\0') {
+        return Err(refuse(&"the new text has a zero byte in it, which no text file has"));
+    }
     let occurrences = if wanted.replace_all { Occurrences::All } else { Occurrences::One };
     let edited = edit::apply(&old, &wanted.old_string, &wanted.new_string, occurrences);
     Ok(Planned { edited: edited.map_err(|refusal| refuse(&refusal))?, old, encoding })
+}
+
+/// Tells the person that the place is not the one given to the letter.
+fn note(edited: &Edited) -> Option<Content> {
+    let is_exact = edited.matcher == Matcher::Exact;
+    (!is_exact).then(|| Content::Text(format!("The text to replace was found {}.", edited.matcher)))
 }
 
 fn report(shown: &str, edited: &Edited, new: &str) -> String {

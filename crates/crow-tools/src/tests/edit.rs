@@ -1,5 +1,6 @@
-use std::fs;
+use std::{fs, path::Path};
 
+use crow_core::{Arguments, Call, CallId};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -114,4 +115,154 @@ async fn encoding_and_line_endings_stay() {
         .await;
     check_bytes(b"\xFE\xFF\0a", ("a", "b"), expect![[r#"\xfe\xff\x00b"#]]).await;
     check_bytes(b"caf\xE9 a", ("a", "b"), expect![[r#"caf\xe9 a"#]]).await;
+}
+
+#[tokio::test]
+async fn the_first_line_after_a_byte_order_mark() {
+    check_bytes(
+        b"\xEF\xBB\xBF  one\n  two\n",
+        ("one\ntwo", "1\ntwo"),
+        expect![[r#"\xef\xbb\xbf  1\n  two\n"#]],
+    )
+    .await;
+    check_bytes(
+        b"\xFF\xFEa\0 \0\r\0\n\0b\0",
+        ("a\nb", "ä\nb"),
+        expect![[r#"\xff\xfe\xe4\x00\r\x00\n\x00b\x00"#]],
+    )
+    .await;
+}
+
+/// Who decides and who edits on have to know that the place was not given to the letter.
+#[tokio::test]
+async fn a_match_that_is_not_exact_is_told() {
+    let machine =
+        Machine::new(|cwd| fs::write(cwd.join("a"), "class A:\n    def f(self):\n        pass\n").unwrap());
+    machine.call("read", json!({"file_path": "a"})).await;
+    let (name, arguments) = edit("def f(self):\n    pass\n", "def f(self):\n    if self:\n        pass\n");
+    let mut said = preview(&machine, arguments.clone()).await;
+    said += &machine.call(name, arguments).await;
+    expect![[r#"
+        preview Ok([Text("The text to replace was found ignoring indentation."), Diff { path: "$DIR/a", old: Some("class A:\n    def f(self):\n        pass\n"), new: "class A:\n    def f(self):\n        if self:\n            pass\n" }])
+        > Edit a Edit Writes(["$DIR/project/a"])
+        Done: edited a in 1 place; match: ignoring indentation
+             1	class A:
+             2	    def f(self):
+             3	        if self:
+             4	            pass
+        client: Diff { path: "$DIR/project/a", old: Some("class A:\n    def f(self):\n        pass\n"), new: "class A:\n    def f(self):\n        if self:\n            pass\n" }
+    "#]].assert_eq(&said);
+}
+
+async fn preview(machine: &Machine, arguments: Value) -> String {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let arguments = Arguments::Valid(arguments);
+    let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
+    let shown = machine.tools.preview(&call, machine.cx(&|_| ())).await;
+    let outside = machine.path("").display().to_string();
+    format!("preview {shown:?}\n").replace(&outside, "$DIR/")
+}
+
+fn with_odd_files(cwd: &Path) {
+    fs::write(cwd.join("a"), "one\n\n\ntwo\nxxx\n").unwrap();
+    fs::write(cwd.join("latin"), b"caf\xE9 a\n").unwrap();
+    fs::write(cwd.join("binary"), b"a\0b\n").unwrap();
+    fs::write(cwd.join("empty"), "").unwrap();
+    fs::create_dir(cwd.join("folder")).unwrap();
+    fs::write(cwd.join("locked"), "one\n").unwrap();
+    let mut permissions = fs::metadata(cwd.join("locked")).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(cwd.join("locked"), permissions).unwrap();
+}
+
+/// Arguments that are not what they should be.
+fn hostile() -> Vec<(&'static str, Value)> {
+    let on =
+        |path: &str, old: &str, new: &str| json!({"file_path": path, "old_string": old, "new_string": new});
+    let mut with_word = on("a", "q", "2");
+    with_word["replace_all"] = "perhaps".into();
+    let mut unknown = on("a", "q", "2");
+    unknown["force"] = true.into();
+    let mut huge_result = on("a", "x", &"y".repeat(8 << 20));
+    huge_result["replace_all"] = true.into();
+    vec![
+        ("nothing", json!({})),
+        ("a missing one", json!({"file_path": "a", "old_string": "one"})),
+        ("a number", json!({"file_path": 5, "old_string": [], "new_string": {"a": 1}})),
+        ("null", json!({"file_path": null, "old_string": null, "new_string": null})),
+        ("a word for a flag", with_word),
+        ("an unknown one", unknown),
+        ("a zero byte in the path", on("a\0b", "one", "1")),
+        ("an empty path", on("", "one", "1")),
+        ("a zero byte in the old text", on("a", "o\0ne", "1")),
+        ("a zero byte in the new text", on("a", "one", "1\0")),
+        ("no old text", on("a", "", "1")),
+        ("blank old text", on("a", " \n\t\n", "1")),
+        ("the same twice", on("a", "one", "one")),
+        ("several places", on("a", "x", "y")),
+        ("a huge old text", on("a", &"x\n".repeat(1024 * 1024), "1")),
+        ("a long line", on("a", &"[".repeat(1024 * 1024), "1")),
+        ("a huge result", huge_result),
+        ("an empty file", on("empty", "one", "1")),
+        ("an unknown encoding", on("latin", "a", "b")),
+        ("a binary file", on("binary", "a", "b")),
+        ("a folder", on("folder", "a", "b")),
+        ("a missing file", on("missing", "a", "b")),
+        ("a file as a folder", on("a/b", "a", "b")),
+        ("a file that is read-only", on("locked", "one", "1")),
+    ]
+}
+
+/// Whatever comes as arguments, there is an answer, and the folder is left as it was.
+#[tokio::test]
+async fn hostile_arguments() {
+    let machine = Machine::new(with_odd_files);
+    for name in ["a", "latin", "empty", "locked"] {
+        machine.call("read", json!({"file_path": name})).await;
+    }
+    let before = folder(&machine);
+    let mut said = String::new();
+    for (title, arguments) in hostile() {
+        let answer = machine.call("edit", arguments).await;
+        let (_, answer) = answer.split_once('\n').unwrap();
+        said += &format!("{title}: {}", answer.replace('\0', "\\0"));
+        assert_eq!(folder(&machine), before, "{title}");
+    }
+    expect![[r#"
+        nothing: Failed: `edit` was not run: `file_path` is missing; it must be a string; `old_string` is missing; it must be a string; `new_string` is missing; it must be a string
+        a missing one: Failed: `edit` was not run: `new_string` is missing; it must be a string
+        a number: Failed: `edit` was not run: `file_path` must be a string, not the number 5; `old_string` must be a string, not the array []; `new_string` must be a string, not the object {"a":1}
+        null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
+        a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
+        an unknown one: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
+        a zero byte in the path: Failed: could not read a\0b: file name contained an unexpected NUL byte
+        an empty path: Failed: could not read .: it is a folder; list it with `glob`
+        a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):
+        one
+        a zero byte in the new text: Failed: could not edit a: the new text has a zero byte in it, which no text file has
+        no old text: Failed: could not edit a: the old text is empty; give the lines to replace, or write the whole file
+        blank old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
+        the same twice: Failed: could not edit a: the edit changes nothing: the new text is what the file says already
+        several places: Failed: could not edit a: the old text is in more than one place (line 5); add lines around it until it names one place, or replace all of them
+        a huge old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
+        a long line: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
+        a huge result: Failed: could not edit a: that is too much for one edit, which may change 100000 places and write 16 MiB; replace less at a time
+        an empty file: Failed: could not edit empty: the old text is not in the file; read the file again and copy the lines exactly
+        an unknown encoding: Failed: could not edit latin: its encoding is not known, and would be lost
+        a binary file: Failed: could not edit binary: it was not read in this session; read it first
+        a folder: Failed: could not read folder: it is a folder; list it with `glob`
+        a missing file: Failed: could not read missing: it does not exist
+        a file as a folder: Failed: could not read a/b: it does not exist
+        a file that is read-only: Failed: could not edit locked: it is read-only
+    "#]].assert_eq(&said);
+}
+
+/// All that is in the project, with what is in it.
+fn folder(machine: &Machine) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(machine.path("")).unwrap().map(Result::unwrap);
+    let mut files: Vec<(String, Vec<u8>)> = entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap_or_default()))
+        .collect();
+    files.sort();
+    files
 }
