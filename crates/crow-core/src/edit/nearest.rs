@@ -20,6 +20,7 @@ pub struct Near {
 
 /// Bounds of the search: it is a courtesy, and a model waits for it.
 const FILE_BYTES_MAX: usize = 8 * 1024 * 1024;
+const FILE_LINES_MAX: usize = 200_000;
 const OLD_LINES_MAX: usize = 400;
 
 /// Below this a hint leads astray.
@@ -46,7 +47,7 @@ pub(super) fn nearest(file: &str, old: &str) -> Option<Near> {
     }
     let lines: Vec<&str> = file.lines().collect();
     let old_lines: Vec<&str> = old.lines().collect();
-    if lines.is_empty() || old_lines.len() > OLD_LINES_MAX {
+    if lines.is_empty() || lines.len() > FILE_LINES_MAX || old_lines.len() > OLD_LINES_MAX {
         return None;
     }
     let n_lines = old_lines.len().clamp(1, lines.len());
