@@ -83,17 +83,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, name: &str, case: &Case, verdict: Verdict) {
-        let told = |matcher| format!("{name}, {matcher}\nold {:?}\nnew {:?}", case.old, case.new);
+    pub(crate) fn add(&mut self, name: &str, case: &Case, verdict: &Verdict) {
+        let told = |matcher: Matcher| format!("{name}, {matcher}\nold {:?}\nnew {:?}", case.old, case.new);
         match verdict {
             Verdict::Landed(matcher) => {
-                *self.matchers.entry(matcher).or_default() += 1;
-                if matcher == Matcher::Exact { self.n_exact += 1 } else { self.n_loose += 1 }
+                *self.matchers.entry(*matcher).or_default() += 1;
+                if *matcher == Matcher::Exact { self.n_exact += 1 } else { self.n_loose += 1 }
             }
             Verdict::Refused(EditRefusal::Ambiguous { .. }) => self.n_ambiguous += 1,
             Verdict::Refused(_) => self.n_refused += 1,
-            Verdict::Wrong(matcher) => self.wrong.push(told(matcher)),
-            Verdict::Off(matcher) => self.off.push(told(matcher)),
+            Verdict::Wrong(matcher) => self.wrong.push(told(*matcher)),
+            Verdict::Off(matcher) => self.off.push(told(*matcher)),
         }
     }
 

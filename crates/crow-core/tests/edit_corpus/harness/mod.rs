@@ -25,7 +25,7 @@ pub(crate) fn run(sources: &[Source], n_rounds: u64) -> Vec<(Kind, Tally)> {
                 let mut chance = Chance::of(&format!("{}|{}|{round}", source.name, kind.name));
                 let other = &sources[(at + 1 + chance.below(sources.len().max(2) - 1)) % sources.len()];
                 match kind.case(source, other, &mut chance) {
-                    Some(case) => tally.add(&source.name, &case, judge(&case)),
+                    Some(case) => tally.add(&source.name, &case, &judge(&case)),
                     None => tally.n_left_out += 1,
                 }
             }
