@@ -5,6 +5,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use crow_acp::About;
 use crow_agent::{Kit, KitSettings};
 use crow_core::{Failure, FailureKind, Limits};
+use crow_process::{StandingRules, Warden};
 use crow_store::Store;
 use crow_tools::{Equipment, Tools};
 use tokio::runtime::Runtime;
@@ -78,7 +79,8 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
 
 /// What the tools that Crow brings along work with.
 pub(crate) fn equipment(settings: &Settings) -> Equipment {
-    Equipment { spill_dir: spill_dir(settings), terminals: settings.terminals }
+    let warden = about().program.map(|exe| Warden::new(exe, StandingRules::default()));
+    Equipment { spill_dir: spill_dir(settings), terminals: settings.terminals, warden }
 }
 
 /// Where output goes that is too long for the model.

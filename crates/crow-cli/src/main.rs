@@ -35,6 +35,11 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    // Every command of a session comes through here, so it is looked at before anything else is made.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == crow_process::WORD) {
+        return crow_process::watch(words);
+    }
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(&mut io::stderr().lock()),

@@ -13,12 +13,14 @@ mod companion;
 mod groups;
 mod output;
 mod run;
+mod warden;
 
 pub use command::{Command, SpawnError};
 pub use companion::{Companion, Pipes, accompany};
 pub use groups::Groups;
 pub use output::{Output, Spilled};
 pub use run::{Bounds, Ended, Ran, Watcher, run};
+pub use warden::{Confine, Network, StandingRules, WORD, Warden, watch};
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,8 @@ mod tool;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crow_core::McpServer;
+use crow_core::{McpServer, McpTransport};
+use crow_process::{Confine, Warden};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -53,7 +54,7 @@ impl McpServers {
             let server = Arc::new(Server::new(name));
             let keeper = Keeper {
                 server: server.clone(),
-                transport: settings.transport,
+                transport: watched(settings.transport, tools.warden()),
                 home: home.clone(),
                 groups: tools.groups().clone(),
                 news: news.clone(),
@@ -100,6 +101,17 @@ impl McpServers {
 impl std::fmt::Debug for McpServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.servers.iter().map(|server| &server.name)).finish()
+    }
+}
+
+/// Has a program started under the warden: of a launcher's whole tree nothing is left behind then.
+fn watched(transport: McpTransport, warden: Option<&Warden>) -> McpTransport {
+    match (transport, warden) {
+        (McpTransport::Stdio { command, args, env }, Some(warden)) => {
+            let (command, args) = warden.around(&Confine::FREE, &command, &args);
+            McpTransport::Stdio { command, args, env }
+        }
+        (transport, _) => transport,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use crow_acp::Abilities;
 use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
-use crow_process::Groups;
+use crow_process::{Groups, Warden};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
 pub struct Tools {
     tools: Vec<Arc<dyn Tool>>,
     groups: Groups,
+    warden: Option<Warden>,
 }
 
 /// What the tools that Crow brings along work with.
@@ -34,6 +35,8 @@ pub struct Equipment {
     pub spill_dir: PathBuf,
     /// Whose terminals commands run in.
     pub terminals: Terminals,
+    /// Who watches over the programs; nobody where there is no executable of ours to do it.
+    pub warden: Option<Warden>,
 }
 
 /// There is a tool of that name already.
@@ -44,7 +47,7 @@ pub struct NameTaken(String);
 impl Tools {
     /// The tools Crow brings along.
     pub fn builtin(equipment: Equipment) -> Self {
-        let Equipment { spill_dir, terminals } = equipment;
+        let Equipment { spill_dir, terminals, warden } = equipment;
         let groups = Groups::new();
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),
@@ -55,7 +58,7 @@ impl Tools {
             Arc::new(Glob::new()),
             Arc::new(Todo::new()),
         ];
-        Self { tools, groups }
+        Self { tools, groups, warden }
     }
 
     /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
@@ -76,6 +79,10 @@ impl Tools {
     /// Ends every program that a tool started, at once and for good.
     pub fn stop(&self) {
         self.groups.kill_all();
+    }
+
+    pub(crate) fn warden(&self) -> Option<&Warden> {
+        self.warden.as_ref()
     }
 
     pub(crate) fn groups(&self) -> &Groups {

@@ -1,0 +1,120 @@
+//! The warden: a small program between us and each command. It holds the command as it was told to, and when the
+//! command ends, or whoever wanted it does, nothing of it is left, whatever it did to get away.
+//!
+//! It is our own executable started with [`WORD`], so that an editor can start it as well. Must never know what a
+//! command is for or who approved it.
+
+mod orders;
+
+use std::{
+    ffi::OsString,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use crow_core::Confinement;
+
+pub use self::orders::Network;
+use self::orders::Orders;
+
+/// The first argument that makes our executable a warden.
+pub const WORD: &str = "sandbox-exec";
+
+/// Wraps commands so that they start under a warden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warden {
+    exe: PathBuf,
+    rules: StandingRules,
+}
+
+/// What holds for every command that is held at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StandingRules {
+    /// Whether they may use the network.
+    pub network: Network,
+    /// Where they may write beside their roots: temporary folders, caches of tools.
+    pub writable: Vec<PathBuf>,
+    /// What they may not change even there.
+    pub protected: Vec<PathBuf>,
+}
+
+/// How one command is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confine {
+    /// What it may do.
+    pub confinement: Confinement,
+    /// The roots that it may write in.
+    pub writable: Vec<PathBuf>,
+}
+
+impl Confine {
+    /// Lets a command do whatever the person may; nothing of it is left behind all the same.
+    pub const FREE: Self = Self { confinement: Confinement::Free, writable: Vec::new() };
+}
+
+impl Warden {
+    /// Makes one of the path of our own executable.
+    pub fn new(exe: PathBuf, rules: StandingRules) -> Self {
+        Self { exe, rules }
+    }
+
+    /// Tells what to start instead of a program.
+    pub fn around(&self, confine: &Confine, program: &str, args: &[String]) -> (String, Vec<String>) {
+        if cfg!(not(target_os = "linux")) {
+            return (program.to_owned(), args.to_owned());
+        }
+        let (mut writable, mut protected) = (Vec::new(), Vec::new());
+        if confine.confinement == Confinement::Project {
+            writable = spelled(confine.writable.iter().chain(&self.rules.writable));
+            protected = spelled(&self.rules.protected);
+        }
+        let orders = Orders {
+            confinement: confine.confinement,
+            writable,
+            protected,
+            network: self.rules.network,
+            master: i32::try_from(std::process::id()).ok(),
+            program: program.to_owned(),
+            args: args.to_owned(),
+        };
+        (self.program(), orders.spell())
+    }
+
+    /// An update may have replaced or removed the file that we run from, the system still has it.
+    fn program(&self) -> String {
+        match self.exe.to_str() {
+            Some(exe) if self.exe.exists() => exe.to_owned(),
+            Some(_) | None => format!("/proc/{}/exe", std::process::id()),
+        }
+    }
+}
+
+/// A path that cannot be spelled is not writable, which errs on the safe side.
+fn spelled<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    let spelled = paths.into_iter().filter_map(|path| path.to_str());
+    spelled.filter(|path| Path::new(path).is_absolute()).map(str::to_owned).collect()
+}
+
+/// Is the warden: what our executable does when its first argument is [`WORD`], with the arguments behind that.
+pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
+    let orders = match Orders::parse(words) {
+        Ok(orders) => orders,
+        Err(bad) => return refuse(&format!("{bad}\n{}", orders::USAGE), CODE_USAGE),
+    };
+    #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
+    let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
+    refuse(&format!("could not start {}: {error}", orders.program), CODE_NO_PROGRAM)
+}
+
+/// What a shell answers when there is no such program.
+const CODE_NO_PROGRAM: u8 = 127;
+
+const CODE_USAGE: u8 = 2;
+
+#[expect(clippy::print_stderr, reason = "whoever started it reads that")]
+fn refuse(why: &str, code: u8) -> ExitCode {
+    eprintln!("crow-cli {WORD}: {why}");
+    ExitCode::from(code)
+}

@@ -1,0 +1,110 @@
+//! What a warden is told, as the words of its command line: written by one process, read by another.
+
+use crow_core::Confinement;
+
+/// Whether a command may use the network. One that is not held at all always may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// It may.
+    #[default]
+    Open,
+    /// It may not.
+    Closed,
+}
+
+/// Everything a warden is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orders {
+    pub(crate) confinement: Confinement,
+    pub(crate) writable: Vec<String>,
+    pub(crate) protected: Vec<String>,
+    pub(crate) network: Network,
+    /// The process that wants the command; when it ends the command does.
+    pub(crate) master: Option<i32>,
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+}
+
+/// Why a command line was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadOrders {
+    #[error("there is no option {0}")]
+    NoOption(String),
+    #[error("{0} needs a value")]
+    NoValue(&'static str),
+    #[error("{0} is not the number of a process")]
+    NoProcess(String),
+    #[error("--free, --read-only and --write exclude each other")]
+    Contradiction,
+    #[error("there is no command behind `--`")]
+    NoCommand,
+}
+
+pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... | --free] [--protect PATH...] [--no-network] \
+     [--for PID] -- COMMAND [ARGUMENT...]";
+
+impl Orders {
+    /// Spells the whole command line behind the executable.
+    pub(crate) fn spell(self) -> Vec<String> {
+        let mut words = vec![super::WORD.to_owned()];
+        match self.confinement {
+            Confinement::Free => words.push("--free".into()),
+            Confinement::ReadOnly => words.push("--read-only".into()),
+            Confinement::Project => {
+                words.extend(self.writable.into_iter().flat_map(|path| ["--write".into(), path]));
+            }
+        }
+        words.extend(self.protected.into_iter().flat_map(|path| ["--protect".into(), path]));
+        if self.network == Network::Closed {
+            words.push("--no-network".into());
+        }
+        if let Some(master) = self.master {
+            words.extend(["--for".into(), master.to_string()]);
+        }
+        words.extend(["--".into(), self.program]);
+        words.extend(self.args);
+        words
+    }
+
+    /// Reads the words behind [`super::WORD`]. Without a word on it a command may write nowhere.
+    pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, BadOrders> {
+        let mut words = words.into_iter();
+        let mut orders = Self {
+            confinement: Confinement::ReadOnly,
+            writable: Vec::new(),
+            protected: Vec::new(),
+            network: Network::Open,
+            master: None,
+            program: String::new(),
+            args: Vec::new(),
+        };
+        let (mut is_free, mut is_read_only) = (false, false);
+        loop {
+            let word = words.next().ok_or(BadOrders::NoCommand)?;
+            let mut value = |option| words.next().ok_or(BadOrders::NoValue(option));
+            match word.as_str() {
+                "--free" => is_free = true,
+                "--read-only" => is_read_only = true,
+                "--write" => orders.writable.push(value("--write")?),
+                "--protect" => orders.protected.push(value("--protect")?),
+                "--no-network" => orders.network = Network::Closed,
+                "--for" => {
+                    let text = value("--for")?;
+                    let pid = text.parse().ok().filter(|&pid: &i32| pid > 0);
+                    orders.master = Some(pid.ok_or(BadOrders::NoProcess(text))?);
+                }
+                "--" => break,
+                _ => return Err(BadOrders::NoOption(word)),
+            }
+        }
+        orders.confinement = match (is_free, is_read_only, orders.writable.is_empty()) {
+            (true, false, true) => Confinement::Free,
+            (false, false, false) => Confinement::Project,
+            (false, _, true) => Confinement::ReadOnly,
+            (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
+        };
+        orders.program = words.next().ok_or(BadOrders::NoCommand)?;
+        orders.args = words.collect();
+        Ok(orders)
+    }
+}
