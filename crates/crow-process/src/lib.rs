@@ -13,6 +13,7 @@ mod companion;
 mod groups;
 mod output;
 mod run;
+mod sandbox;
 mod warden;
 
 pub use command::{Command, SpawnError};
@@ -20,6 +21,7 @@ pub use companion::{Companion, Pipes, accompany};
 pub use groups::Groups;
 pub use output::{Output, Spilled};
 pub use run::{Bounds, Ended, Ran, Watcher, run};
+pub use sandbox::{Support, sandbox_support};
 pub use warden::{Confine, Network, StandingRules, WORD, Warden, watch};
 
 #[cfg(test)]

@@ -4,11 +4,20 @@
 //! It is our own executable started with [`WORD`], so that an editor can start it as well. Must never know what a
 //! command is for or who approved it.
 
-mod orders;
+pub(crate) mod orders;
+
+#[cfg_attr(target_os = "linux", path = "warden/duty.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "warden/elsewhere.rs")]
+mod duty;
+#[cfg(target_os = "linux")]
+mod ending;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod tree;
 
 use std::{
     ffi::OsString,
-    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -16,7 +25,7 @@ use std::{
 use crow_core::Confinement;
 
 pub use self::orders::Network;
-use self::orders::Orders;
+use self::orders::{BadOrders, Orders};
 
 /// The first argument that makes our executable a warden.
 pub const WORD: &str = "sandbox-exec";
@@ -98,23 +107,32 @@ fn spelled<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
 
 /// Is the warden: what our executable does when its first argument is [`WORD`], with the arguments behind that.
 pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
-    let orders = match Orders::parse(words) {
-        Ok(orders) => orders,
-        Err(bad) => return refuse(&format!("{bad}\n{}", orders::USAGE), CODE_USAGE),
+    let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
+    let orders = match words {
+        Ok(words) => Orders::parse(words),
+        Err(word) => Err(BadOrders::NotText(word.to_string_lossy().into_owned())),
     };
-    #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
-    let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
-    refuse(&format!("could not start {}: {error}", orders.program), CODE_NO_PROGRAM)
+    match orders {
+        Ok(orders) => duty::serve(orders),
+        Err(bad) => {
+            say(&format!("{bad}\n{}", orders::USAGE));
+            ExitCode::from(CODE_USAGE)
+        }
+    }
 }
+
+const CODE_USAGE: u8 = 2;
+
+/// What a shell answers when a program is there and cannot be started.
+const CODE_CANNOT: u8 = 126;
 
 /// What a shell answers when there is no such program.
 const CODE_NO_PROGRAM: u8 = 127;
 
-const CODE_USAGE: u8 = 2;
-
-#[expect(clippy::print_stderr, reason = "whoever started it reads that")]
-fn refuse(why: &str, code: u8) -> ExitCode {
+#[expect(clippy::print_stderr, reason = "whoever started the warden reads that")]
+fn say(why: &str) {
     eprintln!("crow-cli {WORD}: {why}");
-    ExitCode::from(code)
 }
+
+#[cfg(test)]
+mod tests;

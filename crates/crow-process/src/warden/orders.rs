@@ -36,6 +36,8 @@ pub(crate) enum BadOrders {
     NoProcess(String),
     #[error("--free, --read-only and --write exclude each other")]
     Contradiction,
+    #[error("{0} is not text")]
+    NotText(String),
     #[error("there is no command behind `--`")]
     NoCommand,
 }

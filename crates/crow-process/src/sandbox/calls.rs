@@ -1,0 +1,134 @@
+//! Which system calls a command may not make: those that lead around the rules for files, to the network when that is
+//! closed, and those that change the whole machine when root makes them.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use crate::Network;
+
+/// Refused as forbidden. Looking into other programs is not among them: Landlock refuses it beyond the command's
+/// own, and debuggers go on working.
+const FORBIDDEN: &[libc::c_long] = &[
+    // Another view of the file system.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_open_by_handle_at,
+    // Code in the kernel, and its usual ways in.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    // Keys that the kernel keeps for the person.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // The machine as a whole.
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_fanotify_init,
+];
+
+/// Answered as if the kernel did not have them, because programs know what to do then. The first three do what other
+/// calls do without any filter seeing it; flags of the last are out of a filter's sight.
+const ABSENT: &[libc::c_long] =
+    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
+
+/// Both put input into a terminal, where a shell of the person's would run it.
+#[expect(clippy::cast_lossless, reason = "the C libraries do not agree on the type")]
+const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, TIOCLINUX];
+const TIOCLINUX: u64 = 0x541c;
+
+/// Kinds of sockets that a closed network leaves: between programs of this machine, and asking the kernel about
+/// interfaces, without which name lookups of local names fail.
+const SOCKETS_LEFT: [libc::c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
+
+/// Tells whether filters can be made for this processor.
+pub(super) fn is_known_machine() -> bool {
+    machine().is_some()
+}
+
+fn machine() -> Option<TargetArch> {
+    TargetArch::try_from(std::env::consts::ARCH).ok()
+}
+
+/// Makes the filters; `None` on a processor that none can be made for.
+pub(super) fn filters(network: Network) -> Result<Option<Vec<BpfProgram>>, BackendError> {
+    let Some(machine) = machine() else { return Ok(None) };
+    let mut forbidden: BTreeMap<i64, Vec<SeccompRule>> =
+        FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
+    let mut requests = Vec::new();
+    for request in TERMINAL_INPUT {
+        requests.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?])?);
+    }
+    forbidden.insert(libc::SYS_ioctl, requests);
+    // In a name space of its own a program has rights over the kernel that nobody gave it.
+    let new_user = u64::try_from(libc::CLONE_NEWUSER).unwrap_or_default();
+    let clone = condition(0, SeccompCmpOp::MaskedEq(new_user), new_user)?;
+    forbidden.insert(libc::SYS_clone, vec![SeccompRule::new(vec![clone])?]);
+    if network == Network::Closed {
+        let others = SOCKETS_LEFT
+            .into_iter()
+            .map(|kind| condition(0, SeccompCmpOp::Ne, u64::try_from(kind).unwrap_or_default()));
+        forbidden.insert(libc::SYS_socket, vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?]);
+    }
+    let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
+    let mut filters = vec![filter(forbidden, libc::EPERM, machine)?, filter(absent, libc::ENOSYS, machine)?];
+    if cfg!(target_arch = "x86_64") {
+        filters.push(other_numbers());
+    }
+    Ok(Some(filters))
+}
+
+/// Compares half of an argument: the kernel itself looks at no more of these.
+fn condition(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value)
+}
+
+fn filter(
+    calls: BTreeMap<i64, Vec<SeccompRule>>,
+    errno: libc::c_int,
+    machine: TargetArch,
+) -> Result<BpfProgram, BackendError> {
+    let answer = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(calls, SeccompAction::Allow, answer, machine)?.try_into()
+}
+
+/// Some kernels for this processor know every call by a second number, which the other filters would let through.
+fn other_numbers() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const ANSWER: u16 = 0x06;
+    const FIRST_OTHER: u32 = 0x4000_0000;
+    let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+    vec![
+        step(LOAD, 0, 0),
+        step(JUMP_IF_AT_LEAST, 1, FIRST_OTHER),
+        step(ANSWER, 0, SeccompAction::Errno(libc::ENOSYS.unsigned_abs()).into()),
+        step(ANSWER, 0, SeccompAction::Allow.into()),
+    ]
+}

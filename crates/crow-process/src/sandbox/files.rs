@@ -1,0 +1,98 @@
+//! Where a command may write: rules for Landlock, the kernel's own access control for programs that give up rights.
+//! Reading is not restricted here.
+
+use std::{io, path::Path};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
+};
+
+use crate::Network;
+
+/// The newest version of the kernel's rules whose meaning is known here; older kernels apply what they know.
+const VERSION: ABI = ABI::V9;
+
+/// From this version on everything that the manual promises is held.
+pub(super) const VERSION_WHOLE: i64 = 6;
+
+/// Devices that keep nothing.
+const SINKS: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts"];
+
+/// What a program that may write needs beside its files: making terminals, sharing memory with its children.
+const SHARED: [&str; 2] = ["/dev/ptmx", "/dev/shm"];
+
+/// Tells which version of the rules the kernel knows; the other side says why none.
+pub(super) fn version() -> Result<i64, String> {
+    #[expect(unsafe_code, reason = "no crate of ours asks this question")]
+    // SAFETY: with this flag the call takes no memory and only answers a number.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<u8>(),
+            0usize,
+            CREATE_RULESET_VERSION,
+        )
+    };
+    if version > 0 {
+        return Ok(version);
+    }
+    let error = io::Error::last_os_error();
+    Err(match error.raw_os_error() {
+        Some(libc::ENOSYS) => "the kernel has no Landlock (Linux 5.13 and later can have it)".into(),
+        Some(libc::EOPNOTSUPP) => "Landlock was not switched on when the system started".into(),
+        _ => format!("the system refuses Landlock ({error})"),
+    })
+}
+
+/// `LANDLOCK_CREATE_RULESET_VERSION`.
+const CREATE_RULESET_VERSION: libc::c_uint = 1;
+
+/// Makes the rules for a command that may write in these places, or nowhere; `None` where the kernel has none.
+pub(super) fn rules(
+    writable: Option<&[String]>,
+    network: Network,
+) -> Result<Option<RulesetCreated>, RulesetError> {
+    if version().is_err() {
+        return Ok(None);
+    }
+    let handled = AccessFs::from_write(VERSION);
+    let mut rules = Ruleset::default().handle_access(handled)?.scope(Scope::from_all(VERSION))?;
+    if network == Network::Closed {
+        rules = rules.handle_access(AccessNet::from_all(VERSION))?;
+    }
+    let mut rules = rules.create()?;
+    for sink in SINKS {
+        rules = allow(rules, sink, handled & device())?;
+    }
+    // A device in a folder of the command's own would be a way to the disk below all files, and a socket of
+    // somebody else's a way to a program outside.
+    let kept = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
+    for path in writable.unwrap_or_default() {
+        rules = allow(rules, path, handled & !kept)?;
+    }
+    if writable.is_some() {
+        for path in SHARED {
+            let access = if Path::new(path).is_dir() { handled & !kept } else { device() };
+            rules = allow(rules, path, access)?;
+        }
+    }
+    Ok(Some(rules))
+}
+
+fn device() -> BitFlags<AccessFs> {
+    AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
+}
+
+/// What is not there cannot be written to anyway.
+fn allow(
+    rules: RulesetCreated,
+    path: &str,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let Ok(place) = PathFd::new(path) else { return Ok(rules) };
+    let is_folder = Path::new(path).is_dir();
+    let access = if is_folder { access } else { access & AccessFs::from_file(VERSION) };
+    rules.add_rule(PathBeneath::new(place, access))
+}

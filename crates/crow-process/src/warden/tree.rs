@@ -1,0 +1,132 @@
+//! All that descends from this process, and its end. Works because the warden is a subreaper: whoever loses its
+//! parent becomes a child of ours, however it left its group or session.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::fd::AsFd as _,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{Pid, getpid},
+};
+
+use super::ending::Signals;
+
+/// Between asking and killing what a command left behind: it was left without a word, so nobody waits long for it.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What is not gone by then is stuck in the kernel or beyond our rights, and nobody is kept waiting for it.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Dead children tell of themselves; this is for those that a killed parent just handed to us.
+const LOOK_EVERY_MS: u16 = 5;
+
+/// Each round stops what the round before missed; only a process that forks on and on needs more than two.
+const STOP_ROUNDS_MAX: usize = 50;
+
+/// Asks all descendants to end, and ends them when they do not.
+pub(super) fn end_gently(signals: &Signals) -> io::Result<()> {
+    if reap()? == Left::Nobody {
+        return Ok(());
+    }
+    for pid in descendants()? {
+        tell(pid, Signal::SIGTERM);
+        tell(pid, Signal::SIGCONT);
+    }
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline {
+        if reap()? == Left::Nobody {
+            return Ok(());
+        }
+        pause(signals)?;
+    }
+    end_now(signals)
+}
+
+/// Ends all descendants.
+pub(super) fn end_now(signals: &Signals) -> io::Result<()> {
+    let deadline = Instant::now() + KILLED_WITHIN;
+    while reap()? == Left::Somebody && Instant::now() < deadline {
+        // What stands still starts nothing new.
+        let mut stopped = BTreeSet::new();
+        for _ in 0..STOP_ROUNDS_MAX {
+            let fresh: Vec<Pid> = descendants()?.into_iter().filter(|&pid| stopped.insert(pid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            fresh.into_iter().for_each(|pid| tell(pid, Signal::SIGSTOP));
+        }
+        descendants()?.into_iter().for_each(|pid| tell(pid, Signal::SIGKILL));
+        pause(signals)?;
+    }
+    Ok(())
+}
+
+/// Who is gone already is fine, and who runs as somebody else is beyond us.
+fn tell(pid: Pid, signal: Signal) {
+    let _ = kill(pid, signal);
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Left {
+    Nobody,
+    Somebody,
+}
+
+/// Buries the dead.
+fn reap() -> io::Result<Left> {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return Ok(Left::Somebody),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(Errno::ECHILD) => return Ok(Left::Nobody),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits until something happens to a child, or a moment. Whatever we are told now, the end is under way already.
+fn pause(signals: &Signals) -> io::Result<()> {
+    while signals.next()?.is_some() {}
+    match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::from(LOOK_EVERY_MS)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Everybody who descends from us, parents first.
+fn descendants() -> io::Result<Vec<Pid>> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        // Who has gone since then has no parent any more.
+        let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if let Some(parent) = parent_of(&stat) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![getpid().as_raw()];
+    let mut seen = 0;
+    while let Some(pid) = found.get(seen) {
+        let more = children.remove(pid).unwrap_or_default();
+        found.extend(more);
+        seen += 1;
+    }
+    Ok(found.into_iter().skip(1).map(Pid::from_raw).collect())
+}
+
+/// Reads the parent out of `pid (name) state parent …`; the name may hold anything.
+fn parent_of(stat: &[u8]) -> Option<i32> {
+    let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(&stat[name_ends + 1..]).ok()?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
