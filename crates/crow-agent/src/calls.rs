@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
 use crow_core::{
-    Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots, Status, Touch,
-    Update, Verdict, judge, waits_for,
+    Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots,
+    Status, Touch, Update, Verdict, approval, judge, waits_for,
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -17,6 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::hold::{self, After, Told};
 use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 
@@ -39,6 +40,7 @@ pub(crate) async fn run_calls(
     let gate = Gate {
         asking: Mutex::default(),
         grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
+        told: std::mem::take(&mut talk.told),
         roots: Roots {
             work: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
             readable: vec![settings.spill_dir.display().to_string()],
@@ -82,6 +84,7 @@ pub(crate) async fn run_calls(
         }
     }
     drop(running);
+    talk.told = gate.told;
     talk.grants = gate.grants.into_inner().unwrap_or_else(PoisonError::into_inner);
     stored
 }
@@ -172,11 +175,25 @@ async fn run_call(
     };
     let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
         // A person takes their time, and a link may lead elsewhere by now.
-        Ok(()) if tools.facets(call, cx.workspace).touch != facets.touch => Outcome::failed(MOVED),
-        Ok(()) => {
-            let begins = Update::CallChanged { call: call.id, status: Status::Running, content: None };
-            cx.client.tell(cx.session, begins);
-            tools.run(call, tool_cx).await
+        Ok(_) if tools.facets(call, cx.workspace).touch != facets.touch => Outcome::failed(MOVED),
+        Ok(approval) => {
+            let begins = || Update::CallChanged { call: call.id, status: Status::Running, content: None };
+            cx.client.tell(cx.session, begins());
+            let confinement = gate.confinement(cx, call, facets, approval);
+            let outcome = tools.run(call, ToolCx { confinement, ..tool_cx }).await;
+            match gate.after(cx, (call, facets), confinement, outcome).await {
+                After::Over(outcome) => outcome,
+                After::Again => {
+                    cx.client.tell(cx.session, begins());
+                    // What it printed the first time has ended for the client.
+                    show(Shown::AsContent);
+                    let progress = |what: Progress| match what {
+                        Progress::Shows(_) | Progress::Terminal(_) => progress(what),
+                        Progress::Printed(_) | Progress::Exited { .. } => {}
+                    };
+                    hold::again(tools.run(call, ToolCx { progress: &progress, ..tool_cx }).await)
+                }
+            }
         }
         Err(outcome) => outcome,
     };
@@ -184,11 +201,12 @@ async fn run_call(
 }
 
 /// What the calls of one reply share when they need permission.
-struct Gate {
+pub(crate) struct Gate {
     /// One question at a time: an "always" may answer the next one.
-    asking: Mutex<()>,
+    pub(crate) asking: Mutex<()>,
     grants: std::sync::Mutex<Grants>,
-    settings: Arc<KitSettings>,
+    pub(crate) told: Told,
+    pub(crate) settings: Arc<KitSettings>,
     roots: Roots,
 }
 
@@ -215,22 +233,29 @@ impl Gate {
         std::future::pending::<()>().await;
     }
 
-    fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
+    fn law(&self, cx: &TurnCx<'_>) -> Law<'_> {
         let mode = cx.standing.borrow().mode;
-        let law =
-            Law { mode, rules: &self.settings.rules, roots: &self.roots, resolve: &crow_tools::resolve };
-        judge(&law, &self.grants(), &call.name, facets)
+        Law { mode, rules: &self.settings.rules, roots: &self.roots, resolve: &crow_tools::resolve }
+    }
+
+    fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
+        judge(&self.law(cx), &self.grants(), &call.name, facets)
+    }
+
+    /// Tells who approved a call that needs no question.
+    fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
+        approval(&self.law(cx), &call.name, facets)
     }
 }
 
-/// Finds out whether a call may run; the other side is what came of it instead.
+/// Finds out whether a call may run, and who says so; the other side is what came of it instead.
 async fn permit(
     cx: &TurnCx<'_>,
     tools: &Tools,
     call: &Call,
     (facets, tool_cx): (&Facets, ToolCx<'_>),
     gate: &Gate,
-) -> Result<(), Outcome> {
+) -> Result<Approval, Outcome> {
     if cx.is_over() {
         return Err(Outcome::failed(CUT));
     }
@@ -240,10 +265,12 @@ async fn permit(
         Verdict::Ask { always, why } => Ok(Some((always, why))),
     };
     if decided(gate.judge(cx, call, facets))?.is_none() {
-        return Ok(());
+        return Ok(gate.approval(cx, call, facets));
     }
     let _turn_to_ask = gate.asking.lock().await;
-    let Some((always, why)) = decided(gate.judge(cx, call, facets))? else { return Ok(()) };
+    let Some((always, why)) = decided(gate.judge(cx, call, facets))? else {
+        return Ok(gate.approval(cx, call, facets));
+    };
     // Nobody is asked about what cannot be done.
     let preview = match tools.preview(call, tool_cx).await {
         Ok(preview) => preview,
@@ -265,13 +292,13 @@ async fn permit(
     let answered = match select(pin!(asked), pin!(gate.freed(cx, call, facets))).await {
         Either::Left((answered, _)) => answered,
         // The question is taken back by itself.
-        Either::Right(((), _)) => return Ok(()),
+        Either::Right(((), _)) => return Ok(gate.approval(cx, call, facets)),
     };
     let why = match answered {
-        Answered::AllowOnce => return Ok(()),
+        Answered::AllowOnce => return Ok(Approval::Person),
         Answered::AllowAlways => {
             always.into_iter().for_each(|grant| gate.grants().allow(grant));
-            return Ok(());
+            return Ok(Approval::Person);
         }
         Answered::RejectOnce => "not run: the person refused it".into(),
         Answered::RejectAlways => {

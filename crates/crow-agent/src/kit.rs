@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_core::{Failure, FailureKind, Limits, McpServer, Mode, Rules};
+use crow_core::{Failure, FailureKind, Limits, McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
 use crow_tools::Tools;
@@ -27,6 +27,12 @@ pub struct KitSettings {
     pub mode: Mode,
     /// What is allowed and denied for good.
     pub rules: Rules,
+    /// Which commands run in the sandbox.
+    pub sandbox: Sandbox,
+    /// Whether those may use the network.
+    pub network: Network,
+    /// What the sandbox cannot do here, when it is not whole.
+    pub sandbox_lack: Option<String>,
     /// How far one turn may go.
     pub limits: Limits,
     /// Environment variables that hold keys; no command gets them.

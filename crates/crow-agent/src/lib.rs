@@ -7,6 +7,7 @@ mod calls;
 mod clock;
 mod commands;
 mod handle;
+mod hold;
 mod host;
 mod kit;
 mod open;

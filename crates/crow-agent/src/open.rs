@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place};
 use crow_core::{
-    Call, Failure, FailureKind, Grants, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
+    Call, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
 };
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
@@ -136,7 +136,7 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
         })?;
     }
     let is_titled = stored.session.title.is_some();
-    let talk = Conversation { transcript, grants: Grants::default(), on_disk: OnDisk::Same, is_titled };
+    let talk = Conversation { transcript, on_disk: OnDisk::Same, is_titled, ..Conversation::default() };
     Ok(StoredSession { row: stored.session, talk })
 }
 

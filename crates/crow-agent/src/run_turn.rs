@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::run_calls;
 use crate::clock;
 use crate::handle::MoreWords;
+use crate::hold::Told;
 use crate::kit::Kit;
 use crate::open::{self, Coming};
 use crate::session::Standing;
@@ -42,6 +43,7 @@ pub(crate) struct Conversation {
     pub(crate) on_disk: OnDisk,
     /// Its title is stored.
     pub(crate) is_titled: bool,
+    pub(crate) told: Told,
 }
 
 /// What the store holds of a conversation between turns.

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use crow_acp::About;
 use crow_agent::{Kit, KitSettings};
 use crow_core::{Failure, FailureKind, Limits};
-use crow_process::{StandingRules, Warden};
+use crow_process::{StandingRules, Support, Warden, sandbox_support};
 use crow_store::Store;
 use crow_tools::{Equipment, Tools};
 use tokio::runtime::Runtime;
@@ -66,6 +66,12 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         models: settings.models,
         mode: settings.mode,
         rules: settings.rules,
+        sandbox: settings.sandbox,
+        network: settings.network,
+        sandbox_lack: match sandbox_support() {
+            Support::Full => None,
+            Support::Partial { why } | Support::None { why } => Some(why),
+        },
         limits: Limits { requests_max: settings.requests_max },
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
@@ -79,7 +85,11 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
 
 /// What the tools that Crow brings along work with.
 pub(crate) fn equipment(settings: &Settings) -> Equipment {
-    let warden = about().program.map(|exe| Warden::new(exe, StandingRules::default()));
+    let warden = about().program.map(|exe| {
+        let protected = vec![crow_tools::resolve(&settings.dir)];
+        let rules = StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
+        Warden::new(exe, rules)
+    });
     Equipment { spill_dir: spill_dir(settings), terminals: settings.terminals, warden }
 }
 

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{McpServer, Mode, Rules};
+use crow_core::{McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::ModelSettings;
 use crow_tools::Terminals;
 
@@ -41,6 +41,12 @@ pub(crate) struct Settings {
     pub(crate) requests_max: u32,
     /// The mode a session starts in.
     pub(crate) mode: Mode,
+    /// Which commands run in the sandbox.
+    pub(crate) sandbox: Sandbox,
+    /// Whether those may use the network.
+    pub(crate) network: Network,
+    /// Where those may write beside the folders of their session.
+    pub(crate) writable: Vec<PathBuf>,
     /// What is allowed and forbidden for good.
     pub(crate) rules: Rules,
     /// Variables that hold secrets, which no child process may inherit.

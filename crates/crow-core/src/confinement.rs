@@ -13,6 +13,16 @@ pub enum Confinement {
     ReadOnly,
 }
 
+/// Whether a command that is held may use the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// It may.
+    #[default]
+    Open,
+    /// It may not.
+    Closed,
+}
+
 /// Which commands run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sandbox {
@@ -62,6 +72,51 @@ impl Sandbox {
     }
 }
 
+/// What programs say when they may not do something.
+const SIGNS: [&str; 6] =
+    ["permission denied", "operation not permitted", "read-only file system", "eacces", "eperm", "erofs"];
+
+/// What programs say when they reach nobody.
+const SIGNS_OF_SILENCE: [&str; 9] = [
+    "could not resolve",
+    "couldn't resolve",
+    "name or service not known",
+    "temporary failure in name resolution",
+    "network is unreachable",
+    "network unreachable",
+    "dns error",
+    "enotfound",
+    "eai_again",
+];
+
+impl Confinement {
+    /// Tells whether what a failed command said sounds as if this had been why.
+    pub fn is_suspected(self, network: Network, said: &str) -> bool {
+        let said = said.to_lowercase();
+        let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+        match self {
+            Self::Free => false,
+            Self::Project | Self::ReadOnly => {
+                is_said(&SIGNS) || (network == Network::Closed && is_said(&SIGNS_OF_SILENCE))
+            }
+        }
+    }
+
+    /// Says how a command was held; nothing of one that was not.
+    pub fn note(self, network: Network) -> Option<String> {
+        let bounds = match self {
+            Self::Free => return None,
+            Self::Project => "could write only in the project, temporary folders and the caches of tools",
+            Self::ReadOnly => "could write nowhere",
+        };
+        let network = match network {
+            Network::Open => "",
+            Network::Closed => ", and could not use the network",
+        };
+        Some(format!("(the command ran in a sandbox: it {bounds}{network})"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +131,27 @@ mod tests {
         }
         assert_eq!(row(Mode::Plan, Person), [ReadOnly; 3]);
         assert_eq!(row(Mode::Plan, Law), [ReadOnly; 3]);
+    }
+
+    #[test]
+    fn what_a_held_command_says_is_understood() {
+        use Confinement::*;
+        use Network::*;
+        #[rustfmt::skip]
+        let table = [
+            (Project, Open, "touch: cannot touch '/etc/x': Permission denied", true),
+            (Project, Open, "Error: EACCES: permission denied, open '/x'", true),
+            (ReadOnly, Open, "fatal: Unable to create '.git/index.lock': Read-only file system", true),
+            (Project, Open, "PermissionError: [Errno 1] Operation not permitted", true),
+            (Project, Closed, "curl: (6) Could not resolve host: example.org", true),
+            (Project, Closed, "npm error code EAI_AGAIN", true),
+            (Project, Open, "curl: (6) Could not resolve host: example.org", false),
+            (Project, Closed, "error[E0308]: mismatched types", false),
+            (Free, Closed, "touch: cannot touch '/etc/x': Permission denied", false),
+        ];
+        for (confinement, network, said, is_suspected) in table {
+            assert_eq!(confinement.is_suspected(network, said), is_suspected, "{confinement:?} {said}");
+            assert_eq!(confinement.note(network).is_none(), confinement == Free);
+        }
     }
 }

@@ -21,14 +21,14 @@ pub mod repair;
 pub mod shell;
 pub mod slash;
 
-pub use confinement::{Approval, Confinement, Sandbox};
+pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
     PlanStatus, Prompt, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
 };
-pub use permission::{BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, judge};
+pub use permission::{BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, judge};
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};

@@ -351,6 +351,23 @@ impl Outcome {
         Self::of(Status::Failed, text)
     }
 
+    /// Adds a line to its text, for both audiences.
+    #[must_use]
+    pub fn with_note(mut self, note: &str) -> Self {
+        let noted = |text: &str| format!("{}\n{note}", text.trim_end_matches('\n'));
+        if let Some(Part::Text(text)) = self.for_model.last_mut() {
+            *text = noted(text);
+        } else {
+            self.for_model.push(Part::Text(note.to_owned()));
+        }
+        if let Some(Content::Text(text)) = self.for_client.last_mut() {
+            *text = noted(text);
+        } else {
+            self.for_client.push(Content::Text(note.to_owned()));
+        }
+        self
+    }
+
     fn of(status: Status, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
 pub use self::rules::{BadRule, Rule, Rules};
-use crate::{Facets, Touch};
+use crate::{Approval, Facets, Touch};
 
 /// How much the agent may do on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -196,6 +196,14 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
                 Mode::Ask | Mode::AcceptEdits => Verdict::Ask { always: Some(grant), why: None },
             }
         }
+    }
+}
+
+/// Tells who approved a call that may run: what needs no grant was allowed by the law alone.
+pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
+    match judge(law, &Grants::default(), tool, facets) {
+        Verdict::Allow => Approval::Law,
+        Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
     }
 }
 

@@ -22,7 +22,7 @@ pub use groups::Groups;
 pub use output::{Output, Spilled};
 pub use run::{Bounds, Ended, Ran, Watcher, run};
 pub use sandbox::{Support, sandbox_support};
-pub use warden::{Confine, Network, StandingRules, WORD, Warden, watch};
+pub use warden::{Confine, StandingRules, WORD, Warden, watch};
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,11 @@ mod calls;
 mod cell;
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod view;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::cell::Cell;
+pub(crate) use self::cell::{Cell, Look};
 
 /// How well commands can be held here.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,9 +22,8 @@ use std::{
     process::ExitCode,
 };
 
-use crow_core::Confinement;
+use crow_core::{Confinement, Network};
 
-pub use self::orders::Network;
 use self::orders::{BadOrders, Orders};
 
 /// The first argument that makes our executable a warden.

@@ -30,7 +30,7 @@ pub(super) const MODEL: &[&str] =
 pub(super) const SERVER: &[&str] =
     &["command", "args", "env", "transport", "type", "url", "headers", "disabled"];
 /// Keys of `permissions`.
-pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny"];
+pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "network"];
 
 /// Finds the name that was probably meant: at most a third of its letters wrong.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

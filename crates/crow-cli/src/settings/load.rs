@@ -1,6 +1,7 @@
 //! Turns the two files into [`Settings`], and says what is odd or wrong in them.
 
 mod permissions;
+mod places;
 mod servers;
 
 use std::{
@@ -10,7 +11,6 @@ use std::{
     str::FromStr,
 };
 
-use crow_core::{Mode, Rules};
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
 use crow_tools::Terminals;
 use serde_json::Map;
@@ -20,6 +20,7 @@ use super::{
     file::{self, Field, Node, Scalar, Value},
     known,
 };
+use permissions::Permissions;
 use servers::Servers;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
@@ -54,8 +55,11 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         models: loader.models(&top)?,
         db_path: loader.db_path(dir, &top)?,
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
-        mode: top.mode.unwrap_or_default(),
-        rules: std::mem::take(&mut top.rules),
+        mode: top.permissions.mode.unwrap_or_default(),
+        sandbox: top.permissions.sandbox,
+        network: top.permissions.network,
+        writable: places::writable(env),
+        rules: std::mem::take(&mut top.permissions.rules),
         secret_variables: secrets.into_iter().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
@@ -123,8 +127,7 @@ struct Top<'a> {
     max_tokens: Option<u64>,
     retries_max: Option<u32>,
     requests_max: Option<u32>,
-    mode: Option<Mode>,
-    rules: Rules,
+    permissions: Permissions,
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
 }
@@ -163,7 +166,7 @@ impl Loader<'_> {
                 }
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
-                "permissions" => (top.mode, top.rules) = self.permissions(field)?,
+                "permissions" => top.permissions = self.permissions(field)?,
                 _ => self.check_known("", field, known::TOP),
             }
         }

@@ -313,6 +313,34 @@ fn rules_are_read_and_a_broken_one_is_an_error() {
     );
 }
 
+#[track_caller]
+fn check_held(yaml: &str, expect: Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+    let shown = match Settings::load(folder.path(), &Environment::new()) {
+        Ok((settings, warnings)) => {
+            format!("{:?} {:?} {}", settings.sandbox, settings.network, warnings.len())
+        }
+        Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+    };
+    expect.assert_eq(&shown);
+}
+
+#[test]
+fn how_commands_are_held_is_read() {
+    check_held("", expect!["Unapproved Open 0"]);
+    check_held("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
+    check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
+    check_held(
+        "permissions:\n  sandbox: on\n",
+        expect!["$DIR/config.yaml:2: permissions.sandbox: expected off, unapproved or always"],
+    );
+    check_held(
+        "permissions:\n  network: closed\n",
+        expect!["$DIR/config.yaml:2: permissions.network: expected true or false, found text"],
+    );
+}
+
 #[test]
 fn broken_yaml_names_the_line() {
     check(

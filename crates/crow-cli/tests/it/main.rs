@@ -11,5 +11,7 @@ mod golden;
 mod mcp;
 mod mcp_server;
 mod replay;
+mod sandbox;
+mod survivors;
 mod tidy;
 mod wire;

@@ -40,6 +40,33 @@ fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
     expected.assert_eq(&lines.concat());
 }
 
+#[test]
+fn what_needs_no_grant_was_approved_by_the_law() {
+    let grants = |line: &str| {
+        let mut grants = Grants::default();
+        grants.allow(Grant::Commands(BTreeSet::from([line.to_owned()])));
+        grants
+    };
+    #[rustfmt::skip]
+    let table = [
+        ("", Mode::Auto, "make", Approval::Law),
+        ("allow: make", Mode::Ask, "make", Approval::Law),
+        ("allow: make", Mode::Ask, "make && ls", Approval::Law),
+        ("allow: git status", Mode::Ask, "git status; make", Approval::Person),
+        ("", Mode::Ask, "make", Approval::Person),
+    ];
+    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    for (rules, mode, line, expected) in table {
+        let rules = read_rules(rules);
+        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let touch = Touch::Runs(line.to_owned());
+        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        // A grant frees the call, and does not make it the law's.
+        assert_eq!(judge(&law, &grants("make"), "terminal", &facets), Verdict::Allow, "{line}");
+        assert_eq!(approval(&law, "terminal", &facets), expected, "{rules:?} {line}");
+    }
+}
+
 /// Judges as in a session in `/w/a` and `/w/b`, where `/w/a/link` leads out.
 fn judged(mode: Mode, rules: &Rules, touch: &Touch, grants: &Grants) -> Verdict {
     let roots = Roots {

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crow_core::Network;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, sock_filter,
 };
-
-use crate::Network;
 
 /// Refused as forbidden. Looking into other programs is not among them: Landlock refuses it beyond the command's
 /// own, and debuggers go on working.

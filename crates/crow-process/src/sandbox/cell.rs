@@ -1,13 +1,13 @@
 //! All that holds one command: built before it is started, closed around it by itself.
 
-use std::io;
+use std::{io, path::PathBuf};
 
-use crow_core::Confinement;
+use crow_core::{Confinement, Network};
 use landlock::RulesetCreated;
 use seccompiler::BpfProgram;
 
-use super::{calls, files};
-use crate::{Network, warden::orders::Orders};
+use super::{calls, files, view::View};
+use crate::warden::orders::Orders;
 
 /// Ways to programs outside that would do for a command what it may not, and that can be had by name only. What is
 /// not named is not refused: the kernel cannot tell one socket from another yet.
@@ -29,20 +29,38 @@ pub(crate) struct Cell {
     walls: Option<Walls>,
 }
 
+/// What a command sees of the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A view of its own, in which what is protected cannot be changed.
+    Own,
+    /// The same as everybody.
+    Common,
+}
+
 struct Walls {
+    view: Option<View>,
     files: Option<RulesetCreated>,
     calls: Vec<BpfProgram>,
 }
 
 impl Cell {
     /// Builds what these orders want; the other side is a sentence.
-    pub(crate) fn build(orders: &Orders) -> Result<Self, String> {
+    pub(crate) fn build(orders: &Orders, look: Look) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
             Confinement::Project => Some(orders.writable.as_slice()),
             Confinement::ReadOnly => None,
         };
-        let files = files::rules(writable, orders.network).map_err(broken)?;
+        let view = match look {
+            Look::Own => View::find(writable.unwrap_or_default(), &orders.protected),
+            Look::Common => None,
+        };
+        let places = writable.map(|writable| match view {
+            Some(_) => writable.iter().map(PathBuf::from).collect(),
+            None => files::around(writable, &orders.protected),
+        });
+        let files = files::rules(places.as_deref(), orders.network).map_err(broken)?;
         let calls = match calls::filters(orders.network).map_err(broken)? {
             Some(calls) => calls,
             None if orders.network == Network::Closed => {
@@ -52,7 +70,7 @@ impl Cell {
         };
         // What a caller left open by mistake would be a way out.
         close_on_exec().map_err(broken)?;
-        Ok(Self { walls: Some(Walls { files, calls }) })
+        Ok(Self { walls: Some(Walls { view, files, calls }) })
     }
 
     /// Variables that the command does not get.
@@ -60,9 +78,21 @@ impl Cell {
         if self.walls.is_some() { &VARIABLES_HIDDEN } else { &[] }
     }
 
+    /// Tells what the command would see of the file system.
+    pub(crate) fn look(&self) -> Look {
+        match &self.walls {
+            Some(Walls { view: Some(_), .. }) => Look::Own,
+            Some(Walls { view: None, .. }) | None => Look::Common,
+        }
+    }
+
     /// Shuts this process in, and whatever comes of it.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         let Some(walls) = &mut self.walls else { return Ok(()) };
+        // The other walls let nobody do this.
+        if let Some(view) = &walls.view {
+            view.enter()?;
+        }
         if let Some(files) = walls.files.take() {
             files.restrict_self().map_err(io::Error::other)?;
         }

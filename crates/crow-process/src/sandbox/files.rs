@@ -1,14 +1,16 @@
 //! Where a command may write: rules for Landlock, the kernel's own access control for programs that give up rights.
 //! Reading is not restricted here.
 
-use std::{io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
+use crow_core::Network;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
 };
-
-use crate::Network;
 
 /// The newest version of the kernel's rules whose meaning is known here; older kernels apply what they know.
 const VERSION: ABI = ABI::V9;
@@ -51,7 +53,7 @@ const CREATE_RULESET_VERSION: libc::c_uint = 1;
 
 /// Makes the rules for a command that may write in these places, or nowhere; `None` where the kernel has none.
 pub(super) fn rules(
-    writable: Option<&[String]>,
+    writable: Option<&[PathBuf]>,
     network: Network,
 ) -> Result<Option<RulesetCreated>, RulesetError> {
     if version().is_err() {
@@ -64,7 +66,7 @@ pub(super) fn rules(
     }
     let mut rules = rules.create()?;
     for sink in SINKS {
-        rules = allow(rules, sink, handled & device())?;
+        rules = allow(rules, Path::new(sink), handled & device())?;
     }
     // A device in a folder of the command's own would be a way to the disk below all files, and a socket of
     // somebody else's a way to a program outside.
@@ -75,10 +77,32 @@ pub(super) fn rules(
     if writable.is_some() {
         for path in SHARED {
             let access = if Path::new(path).is_dir() { handled & !kept } else { device() };
-            rules = allow(rules, path, access)?;
+            rules = allow(rules, Path::new(path), access)?;
         }
     }
     Ok(Some(rules))
+}
+
+/// Leaves out what is protected, for the rules can only add up: of a folder with something protected below it only
+/// what is there now can be written, and nothing new can be made in it.
+pub(super) fn around(writable: &[String], protected: &[String]) -> Vec<PathBuf> {
+    let is_protected = |path: &Path| protected.iter().any(|protected| path.starts_with(protected));
+    let mut open: Vec<PathBuf> = writable.iter().map(PathBuf::from).collect();
+    let mut around = Vec::new();
+    while let Some(path) = open.pop() {
+        if is_protected(&path) {
+            continue;
+        }
+        if !protected.iter().any(|protected| Path::new(protected).starts_with(&path)) {
+            around.push(path);
+            continue;
+        }
+        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+        // A link would lead back in.
+        let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        open.extend(entries.map(|entry| entry.path()));
+    }
+    around
 }
 
 fn device() -> BitFlags<AccessFs> {
@@ -88,11 +112,10 @@ fn device() -> BitFlags<AccessFs> {
 /// What is not there cannot be written to anyway.
 fn allow(
     rules: RulesetCreated,
-    path: &str,
+    path: &Path,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     let Ok(place) = PathFd::new(path) else { return Ok(rules) };
-    let is_folder = Path::new(path).is_dir();
-    let access = if is_folder { access } else { access & AccessFs::from_file(VERSION) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(VERSION) };
     rules.add_rule(PathBeneath::new(place, access))
 }

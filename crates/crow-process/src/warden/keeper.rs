@@ -28,15 +28,15 @@ use super::{
     orders::Orders,
     say, tree,
 };
-use crate::sandbox::Cell;
+use crate::sandbox::{Cell, Look};
 
 /// Whose terminal is taken away may still write down where it was.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// Keeps the command of these orders for as long as somebody holds the other end of `front`.
 pub(super) fn keep(orders: Orders, front: OwnedFd) -> ! {
-    let code = match Keeper::start(orders, front) {
-        Ok(mut keeper) => match keeper.watch() {
+    let code = match Keeper::start(&orders, front) {
+        Ok(keeper) => match keeper.watch() {
             Ok(status) => ending::end_as(status),
             Err(error) => {
                 say(&format!("could not watch the command: {error}"));
@@ -76,18 +76,26 @@ impl From<Errno> for NotStarted {
 }
 
 impl Keeper {
-    fn start(orders: Orders, front: OwnedFd) -> Result<Self, NotStarted> {
+    fn start(orders: &Orders, front: OwnedFd) -> Result<Self, NotStarted> {
         // The front may have done this for us.
         let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
         prctl::set_child_subreaper(true)?;
         let signals = Signals::take()?;
-        let cell = Cell::build(&orders).map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
-        let command = start(orders, cell)?;
+        let build = |look| Cell::build(orders, look).map_err(|why| NotStarted { why, code: CODE_CANNOT });
+        let cell = build(Look::Own)?;
+        let look = cell.look();
+        let command = match start(orders, cell) {
+            // Not every system gives a program a view of its own.
+            Err(NotStarted { code: CODE_CANNOT, .. }) if look == Look::Own => {
+                start(orders, build(Look::Common)?)?
+            }
+            started => started?,
+        };
         Ok(Self { signals, front, command })
     }
 
     /// Watches until the command has ended and nothing of it is left.
-    fn watch(&mut self) -> io::Result<WaitStatus> {
+    fn watch(&self) -> io::Result<WaitStatus> {
         let mut deadline = None;
         loop {
             let left = deadline.map(|deadline: Instant| deadline.saturating_duration_since(Instant::now()));
@@ -136,7 +144,7 @@ impl Keeper {
 }
 
 /// Starts the command, held by its cell.
-fn start(orders: Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
+fn start(orders: &Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
     let keeper = getpid();
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
     let mut command = Command::new(&orders.program);

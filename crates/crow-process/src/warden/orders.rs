@@ -1,16 +1,6 @@
 //! What a warden is told, as the words of its command line: written by one process, read by another.
 
-use crow_core::Confinement;
-
-/// Whether a command may use the network. One that is not held at all always may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Network {
-    /// It may.
-    #[default]
-    Open,
-    /// It may not.
-    Closed,
-}
+use crow_core::{Confinement, Network};
 
 /// Everything a warden is told.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crow_core::Confinement;
+use crow_core::{Confinement, Network};
 use expect_test::{Expect, expect};
 
 use super::{
-    Confine, Network, StandingRules, Warden,
+    Confine, StandingRules, Warden,
     orders::{Orders, USAGE},
 };
 

@@ -1,6 +1,6 @@
-//! `permissions`: the mode a session starts in, and the rules.
+//! `permissions`: the mode a session starts in, the rules, and how commands are held.
 
-use crow_core::{Mode, Rule, Rules};
+use crow_core::{Mode, Network, Rule, Rules, Sandbox};
 
 use super::{
     super::{
@@ -11,24 +11,45 @@ use super::{
     Loader,
 };
 
+/// What the key says.
+#[derive(Debug, Default)]
+pub(super) struct Permissions {
+    pub(super) mode: Option<Mode>,
+    pub(super) rules: Rules,
+    pub(super) sandbox: Sandbox,
+    pub(super) network: Network,
+}
+
 impl Loader<'_> {
-    /// Reads the mode and the rules.
-    pub(super) fn permissions(&mut self, field: &Field) -> Result<(Option<Mode>, Rules), ConfigError> {
-        let (mut mode, mut rules) = (None, Rules::default());
-        for field in self.map(&field.key, &field.node, "a map with mode, allow and deny")? {
+    /// Reads the whole key.
+    pub(super) fn permissions(&mut self, field: &Field) -> Result<Permissions, ConfigError> {
+        let mut permissions = Permissions::default();
+        for field in self.map(&field.key, &field.node, "a map with mode, allow, deny, sandbox and network")? {
             match field.key.as_str() {
                 "mode" => {
                     let Some(text) = self.text("permissions.mode", &field.node)? else { continue };
                     let expected = "permissions.mode: expected ask, accept-edits, plan or auto";
-                    mode =
+                    permissions.mode =
                         Some(Mode::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?);
                 }
-                "allow" => rules.allow = self.rules("permissions.allow", &field.node)?,
-                "deny" => rules.deny = self.rules("permissions.deny", &field.node)?,
+                "allow" => permissions.rules.allow = self.rules("permissions.allow", &field.node)?,
+                "deny" => permissions.rules.deny = self.rules("permissions.deny", &field.node)?,
+                "sandbox" => {
+                    let Some(text) = self.text("permissions.sandbox", &field.node)? else { continue };
+                    let expected = "permissions.sandbox: expected off, unapproved or always";
+                    permissions.sandbox =
+                        Sandbox::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?;
+                }
+                "network" => {
+                    permissions.network = match self.flag("permissions.network", &field.node)? {
+                        Some(false) => Network::Closed,
+                        Some(true) | None => Network::Open,
+                    };
+                }
                 _ => self.check_known("permissions", field, known::PERMISSIONS),
             }
         }
-        Ok((mode, rules))
+        Ok(permissions)
     }
 
     /// Reads a list of rules. One that cannot be read is an error: left out, it would allow too much.

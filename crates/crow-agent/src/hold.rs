@@ -1,0 +1,100 @@
+//! How the commands of a turn are held, and what is done when that may have been why one failed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crow_acp::{Answered, OfferAlways, Question};
+use crow_core::{Approval, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
+
+use crate::calls::Gate;
+use crate::run_turn::TurnCx;
+
+const WHY_AGAIN: &str =
+    "it failed in the sandbox, perhaps because of it; allowed, it runs again from its start, without one";
+const NOT_AGAIN: &str = "(the person did not want it to run without the sandbox)";
+const WAS_AGAIN: &str = "(it had failed in the sandbox and was allowed to run again without)";
+
+/// What follows a call that was held.
+pub(crate) enum After {
+    /// That was all.
+    Over(Outcome),
+    /// It is to run again, free.
+    Again,
+}
+
+/// Whether a session's person knows that nothing is held here.
+#[derive(Debug, Default)]
+pub(crate) struct Told(AtomicBool);
+
+impl Gate {
+    /// Tells how a call is held. The first time that nothing can hold it the person is told.
+    pub(crate) fn confinement(
+        &self,
+        cx: &TurnCx<'_>,
+        call: &Call,
+        facets: &Facets,
+        approval: Approval,
+    ) -> Confinement {
+        if !matches!(facets.touch, Touch::Runs(_)) {
+            return Confinement::Free;
+        }
+        let mode = cx.standing.borrow().mode;
+        let confinement = self.settings.sandbox.confinement(mode, approval);
+        tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
+        if confinement != Confinement::Free
+            && let Some(why) = &self.settings.sandbox_lack
+            && !self.told.0.swap(true, Ordering::Relaxed)
+        {
+            let sentence =
+                format!("Commands that nobody approved run here without the whole sandbox: {why}.");
+            cx.client.tell(cx.session, Update::Notice(sentence));
+        }
+        confinement
+    }
+
+    /// Looks at what came of a call that was held. One that may have failed because of that says so, and the person
+    /// is asked whether it may run again.
+    pub(crate) async fn after(
+        &self,
+        cx: &TurnCx<'_>,
+        (call, facets): (&Call, &Facets),
+        held: Confinement,
+        outcome: Outcome,
+    ) -> After {
+        let network = self.settings.network;
+        let is_suspected = outcome.status == Status::Failed && held.is_suspected(network, &said(&outcome));
+        let Some(note) = held.note(network).filter(|_| is_suspected && !cx.is_over()) else {
+            return After::Over(outcome);
+        };
+        let outcome = outcome.with_note(&note);
+        if cx.standing.borrow().mode == Mode::Plan {
+            return After::Over(outcome);
+        }
+        let _turn_to_ask = self.asking.lock().await;
+        let question = Question {
+            call: call.id,
+            facets,
+            arguments: &call.arguments.object(),
+            preview: &outcome.for_client.clone(),
+            why: Some(WHY_AGAIN),
+            offer_always: OfferAlways::No,
+        };
+        match cx.client.ask(cx.session, question, cx.cut).await {
+            Answered::AllowOnce | Answered::AllowAlways => After::Again,
+            Answered::RejectOnce | Answered::RejectAlways => After::Over(outcome.with_note(NOT_AGAIN)),
+            Answered::Cancelled | Answered::Nobody { .. } => After::Over(outcome),
+        }
+    }
+}
+
+/// Marks what came of a call that ran again.
+pub(crate) fn again(outcome: Outcome) -> Outcome {
+    outcome.with_note(WAS_AGAIN)
+}
+
+fn said(outcome: &Outcome) -> String {
+    let texts = outcome
+        .for_model
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+    texts.collect::<Vec<_>>().join("\n")
+}

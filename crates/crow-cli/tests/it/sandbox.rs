@@ -1,0 +1,209 @@
+//! What a command in the sandbox tries, and what must not have come of it.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Tried with the root as the current folder; `$OUT` is a folder beside it, `$PID` a process outside, `$PORT` listens.
+/// Each does what it says when it is free.
+const ESCAPES: [(&str, &str); 20] = [
+    ("write a file", "echo bad > $OUT/file"),
+    ("add to a file", "echo bad >> $OUT/file"),
+    ("cut a file", "truncate -s 0 $OUT/file"),
+    ("make a file", "echo bad > $OUT/new"),
+    ("remove a file", "rm -f $OUT/file"),
+    ("make a folder", "mkdir $OUT/new"),
+    ("remove a folder", "rmdir $OUT/folder"),
+    ("make a link", "ln -s /etc $OUT/new"),
+    ("make a pipe", "mkfifo $OUT/new"),
+    ("move a file out", "echo bad > new; mv new $OUT/new"),
+    ("move a file in", "mv $OUT/file ."),
+    ("move a file over another", "echo bad > new; mv new $OUT/file"),
+    ("write through a link", "ln -s $OUT/file link; echo bad > link"),
+    ("write through a second name", "ln $OUT/file name && echo bad > name"),
+    ("write through the root of a process", "echo bad > /proc/self/root/$OUT/file"),
+    ("write through the root of another", "echo bad > /proc/$PID/root/$OUT/file"),
+    ("write through the folder of another", "echo bad > /proc/$PID/cwd/file"),
+    ("write to what the caller left open", "echo bad >&9"),
+    ("end a process outside", "kill -9 $PID && until grep -q ') Z' /proc/$PID/stat; do :; done"),
+    ("leave it to a child in a session of its own", "setsid sh -c 'echo bad > $OUT/file'; wait"),
+];
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// A root, a folder beside it, and a process outside.
+struct Place {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    outside: PathBuf,
+    left_open: File,
+    bystander: Child,
+    listener: TcpListener,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+        fs::create_dir(&root).expect("a folder can be made");
+        fs::create_dir_all(outside.join("folder")).expect("a folder can be made");
+        fs::write(outside.join("file"), "good\n").expect("a file can be written");
+        let left_open = File::options().append(true).open(outside.join("file")).expect("it opens");
+        let mut bystander = Command::new("sleep");
+        bystander.arg("1000").current_dir(&outside).stdin(Stdio::null());
+        let bystander = bystander.spawn().expect("sleep starts");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener.set_nonblocking(true).expect("it can be asked");
+        Self { _folder: folder, root, outside, left_open, bystander, listener }
+    }
+
+    /// Everything outside, as text by name; and whether the bystander lives.
+    fn outside(&mut self) -> BTreeMap<String, String> {
+        let entries = fs::read_dir(&self.outside).expect("it is there").flatten();
+        let shown = entries.map(|entry| {
+            let found = entry.metadata().expect("it is there");
+            let text = if found.is_file() {
+                fs::read_to_string(entry.path()).unwrap_or_default()
+            } else {
+                String::new()
+            };
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                format!("{:o} {} {text}", found.mode(), found.nlink()),
+            )
+        });
+        let mut shown: BTreeMap<String, String> = shown.collect();
+        let lives = self.bystander.try_wait().expect("it can be asked").is_none();
+        shown.insert("(bystander)".to_owned(), lives.to_string());
+        shown
+    }
+
+    /// Runs a script under the warden.
+    fn run(&self, options: &[&str], script: &str) -> Output {
+        let exec = format!("exec 9>&{}; exec \"$@\"", self.left_open.as_raw_fd());
+        // Only descriptors that a shell was given come through.
+        nix::fcntl::fcntl(&self.left_open, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty()))
+            .expect("it can be left open");
+        let mut command = Command::new("bash");
+        command.args(["-c", &exec, "bash"]).arg(binary()).arg("sandbox-exec").args(options);
+        command.args(["--", "sh", "-c", script]).current_dir(&self.root);
+        command
+            .env("OUT", &self.outside)
+            .env("PID", self.bystander.id().to_string())
+            .env("SSH_AUTH_SOCK", "/x");
+        let port = self.listener.local_addr().expect("it has one").port();
+        command.env("PORT", port.to_string()).stdin(Stdio::null());
+        command.output().expect("the warden starts")
+    }
+
+    /// Runs a script that may write in the root.
+    fn run_held(&self, more: &[&str], script: &str) -> Output {
+        let root = self.root.display().to_string();
+        self.run(&[&["--write", root.as_str()], more].concat(), script)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.bystander.kill();
+        let _ = self.bystander.wait();
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
+}
+
+#[track_caller]
+fn check_held(options: &[&str]) {
+    for (what, script) in ESCAPES {
+        let mut free = Place::new();
+        let before = free.outside();
+        free.run(&["--free"], script);
+        assert_ne!(free.outside(), before, "free, it can {what}");
+        let mut held = Place::new();
+        let before = held.outside();
+        let output = match options {
+            [] => held.run_held(&[], script),
+            options => held.run(options, script),
+        };
+        assert_eq!(held.outside(), before, "held, it cannot {what}: {}", said(&output));
+    }
+}
+
+#[test]
+fn a_command_held_to_its_root_changes_nothing_outside() {
+    check_held(&[]);
+}
+
+#[test]
+fn a_command_that_only_reads_changes_nothing() {
+    check_held(&["--read-only"]);
+    // Nobody said what it may write.
+    check_held(&["--no-network"]);
+    let place = Place::new();
+    let output =
+        place.run(&["--read-only"], "echo bad > new; cat $OUT/file; echo all right > /dev/null; exit 3");
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), b"good\n".as_slice()));
+    assert!(!place.root.join("new").exists());
+}
+
+/// Runs a script that has to work as it does outside.
+#[track_caller]
+fn check_works(script: &str) {
+    let place = Place::new();
+    let output = place.run_held(&[], &format!("set -e\n{script}"));
+    assert!(output.status.success(), "{script}: {}", said(&output));
+}
+
+#[test]
+fn what_projects_do_works() {
+    check_works(
+        "echo a > a; mkdir -p b/c; mv a b/c/a; ln b/c/a d; ln -s d e; echo f >> e; chmod 600 d; rm -r b d e",
+    );
+    check_works("cat $OUT/file; ls /proc/self /etc > list; echo x > /dev/null; head -c 9 /dev/zero > z");
+    check_works("cat <<END\n$(echo here)\nEND\n");
+    check_works("bash -c 'cat <(echo a) > b; echo c | tee >(cat > d) > /dev/null; cat <<< e'");
+    check_works("sleep 1000 & kill $!; mkfifo f; (echo x > f) & read y < f; wait");
+    check_works("echo x > /dev/stdout; echo y > /dev/stderr");
+    check_works("bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT'");
+    check_works(
+        "export HOME=$PWD; git init -q .; echo x > x; git add x; \
+         git -c user.name=a -c user.email=a@b commit -qm x; git status -s; git log --oneline; git gc -q",
+    );
+}
+
+#[test]
+fn the_network_is_closed_when_it_is_to_be() {
+    let connect = "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT'";
+    let place = Place::new();
+    let output = place.run_held(&["--no-network"], connect);
+    assert!(said(&output).contains("Operation not permitted"), "{}", said(&output));
+    assert!(place.listener.accept().is_err(), "somebody connected");
+    let output = place.run_held(&[], connect);
+    assert!(output.status.success() && place.listener.accept().is_ok(), "{}", said(&output));
+}
+
+#[test]
+fn the_command_cannot_end_its_warden() {
+    let place = Place::new();
+    let output = place.run_held(&[], "kill -9 $PPID; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); exit 5");
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+}
+
+#[test]
+fn ways_to_other_programs_are_hidden() {
+    let place = Place::new();
+    let output = place.run_held(&[], "echo ${SSH_AUTH_SOCK:-hidden}; grep NoNewPrivs /proc/self/status");
+    assert_eq!(said(&output), "hidden\nNoNewPrivs:\t1\n");
+    assert_eq!(said(&place.run(&["--free"], "echo $SSH_AUTH_SOCK")), "/x\n");
+}

@@ -1,0 +1,216 @@
+//! Nothing is left: whatever a command does to get away, and whoever is killed.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use serde_json::json;
+
+/// What is promised is a second; a loaded machine may take longer, what is left over stays for ever.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// How often the processes are looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Ways to get away. Each leaves two processes of which the last argument is the mark.
+const WAYS: [(&str, &str); 7] = [
+    ("in the background", "sleep MARK & sleep MARK &"),
+    ("in sessions of their own", "setsid sleep MARK & setsid sleep MARK &"),
+    ("without a hang-up", "nohup sleep MARK >/dev/null 2>&1 & nohup sleep MARK >/dev/null 2>&1 &"),
+    (
+        "as daemons",
+        "for i in 1 2; do setsid sh -c 'sleep MARK & sleep MARK & exit' >/dev/null 2>&1 & done; sleep MARK & ",
+    ),
+    ("deaf", "trap '' TERM HUP INT QUIT; setsid sleep MARK & sleep MARK &"),
+    ("standing still", "sh -c 'kill -STOP $$' sh MARK & setsid sh -c 'kill -STOP $$' sh MARK &"),
+    ("on and on", "echo 'sh $0 $1 &' > CHAIN; setsid sh CHAIN MARK & sleep MARK &"),
+];
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// An argument of `sleep` that nothing else on this machine has.
+fn mark() -> String {
+    static N_MARKS: AtomicU32 = AtomicU32::new(0);
+    format!("98765.{}{:03}", std::process::id(), N_MARKS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The processes whose last argument is the mark.
+fn marked(mark: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("there are processes").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_marked = |pid: &i32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|&byte| byte == 0).rfind(|word| !word.is_empty()) == Some(mark.as_bytes())
+    };
+    pids.filter(is_marked).collect()
+}
+
+/// Waits until there are as many of them as wanted.
+#[track_caller]
+fn wait_for(what: &str, mark: &str, is_enough: impl Fn(usize) -> bool) {
+    let began = Instant::now();
+    while !is_enough(marked(mark).len()) {
+        assert!(began.elapsed() < GONE_WITHIN, "{what}: {:?}", marked(mark));
+        // Nobody tells of the end of a stranger's processes.
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+#[track_caller]
+fn gone(what: &str, mark: &str) {
+    wait_for(what, mark, |n| n == 0);
+}
+
+fn warden(script: &str) -> Command {
+    let mut command = Command::new(binary());
+    command.args(["sandbox-exec", "--free", "--", "sh", "-c", script]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn kill(child: &Child, signal: nix::sys::signal::Signal) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    nix::sys::signal::kill(pid, signal).expect("it can be signalled");
+}
+
+/// Runs each way to get away, waits until it has got away, does something, and expects that nothing is left.
+#[track_caller]
+fn check(then: &str, after: impl Fn(&mut Child)) {
+    for (way, script) in WAYS {
+        let (mark, folder) = (mark(), tempfile::tempdir().expect("a folder can be made"));
+        let chain = folder.path().join("chain");
+        let script = script.replace("MARK", &mark).replace("CHAIN", &chain.display().to_string());
+        let end = folder.path().join("end");
+        let waiting = format!("{script}\nwhile [ ! -e {} ]; do sleep 0.01; done", end.display());
+        let mut child = warden(&waiting).spawn().expect("the warden starts");
+        wait_for(&format!("{way}: they never came"), &mark, |n| n >= 2);
+        after(&mut child);
+        fs::write(&end, "").expect("a file can be written");
+        child.wait().expect("it ends");
+        gone(&format!("{way}, {then}"), &mark);
+    }
+}
+
+#[test]
+fn a_command_that_ends_leaves_nothing() {
+    check("its command ended", |_| ());
+}
+
+#[test]
+fn a_warden_that_is_killed_leaves_nothing() {
+    check("the warden was killed", |child| kill(child, nix::sys::signal::Signal::SIGKILL));
+}
+
+#[test]
+fn a_keeper_that_is_killed_leaves_nothing() {
+    check("the keeper was killed", |child| {
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let keeper = fs::read_to_string(children).expect("the warden has a child");
+        let keeper = nix::unistd::Pid::from_raw(keeper.trim().parse().expect("just one"));
+        nix::sys::signal::kill(keeper, nix::sys::signal::Signal::SIGKILL).expect("it can be killed");
+    });
+}
+
+#[test]
+fn a_caller_that_is_killed_leaves_nothing() {
+    let mark = mark();
+    let script = format!("setsid sleep {mark} & sleep {mark}");
+    let mut caller = Command::new("sh");
+    caller.args(["-c", "\"$@\" & wait", "sh"]).arg(binary());
+    caller.args(["sandbox-exec", "--free", "--", "sh", "-c", &script]);
+    let mut caller = caller.spawn().expect("a shell starts");
+    wait_for("they never came", &mark, |n| n >= 2);
+    kill(&caller, nix::sys::signal::Signal::SIGKILL);
+    caller.wait().expect("it ends");
+    gone("the caller was killed", &mark);
+}
+
+#[track_caller]
+fn check_end(script: &str, expected: Result<i32, i32>) {
+    let status: ExitStatus = warden(script).status().expect("the warden starts");
+    assert_eq!(status.code().ok_or(status.signal().unwrap_or_default()), expected, "{script}");
+}
+
+#[test]
+fn the_caller_sees_how_it_ended() {
+    check_end("exit 0", Ok(0));
+    check_end("exit 42", Ok(42));
+    check_end("kill -TERM $$", Err(15));
+    check_end("kill -KILL $$", Err(9));
+    check_end("kill -SEGV $$", Err(11));
+    check_end("sleep 1000 & exit 3", Ok(3));
+    let mut missing = Command::new(binary());
+    missing.args(["sandbox-exec", "--free", "--", "no-such-program-here"]);
+    let missing = missing.output().expect("the warden starts");
+    assert_eq!(missing.status.code(), Some(127));
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(said, "crow-cli sandbox-exec: there is no program no-such-program-here\n");
+}
+
+#[test]
+fn signals_reach_the_command() {
+    for (signal, name) in [
+        (nix::sys::signal::Signal::SIGTERM, "TERM"),
+        (nix::sys::signal::Signal::SIGINT, "INT"),
+        (nix::sys::signal::Signal::SIGHUP, "HUP"),
+        (nix::sys::signal::Signal::SIGQUIT, "QUIT"),
+    ] {
+        let mark = mark();
+        let script = format!("trap 'kill $!; exit 7' {name}; sleep {mark} & wait");
+        let mut child = warden(&script).spawn().expect("the warden starts");
+        wait_for("it never came", &mark, |n| n == 1);
+        kill(&child, signal);
+        assert_eq!(child.wait().expect("it ends").code(), Some(7), "{name}");
+        gone(name, &mark);
+    }
+}
+
+#[test]
+fn a_terminal_that_is_taken_away_ends_a_deaf_command() {
+    let mark = mark();
+    let mut child = warden(&format!("trap '' HUP; sleep {mark}")).spawn().expect("the warden starts");
+    wait_for("it never came", &mark, |n| n == 1);
+    kill(&child, nix::sys::signal::Signal::SIGHUP);
+    child.wait().expect("it ends");
+    gone("hung up", &mark);
+}
+
+/// Plays until both a command and a server have got away in every way, then kills Crow.
+#[test]
+fn crow_that_is_killed_leaves_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let (command, server) = (mark(), mark());
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let away = |mark: &str, chain: &Path| {
+            let ways = WAYS.map(|(_, script)| script.replace("MARK", mark)).join("\n");
+            ways.replace("CHAIN", &chain.display().to_string())
+        };
+        let script = format!("{}\nsleep {command}", away(&command, &folder.path().join("one")));
+        let model = ModelServer::start(format!("call terminal {}", json!({"command": script})));
+        let world = World::new(model.base_url());
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let launcher = format!("{}\nsleep {server}", away(&server, &folder.path().join("two")));
+        let servers = json!([{"name": "away", "command": "sh", "args": ["-c", launcher], "env": []}]);
+        let params = json!({"cwd": world.project(), "mcpServers": servers});
+        let opened = client.request("session/new", params).await.expect("the session opens");
+        let session = opened["sessionId"].as_str().expect("it has a name").to_owned();
+        client.prompt(&session, "go").await;
+        client.until("in_progress").await;
+        for mark in [&command, &server] {
+            wait_for("they never came", mark, |n| n > 2 * WAYS.len());
+        }
+        client.kill().await;
+        gone("Crow was killed, the command", &command);
+        gone("Crow was killed, the server", &server);
+    });
+}
