@@ -66,7 +66,7 @@ impl Gate {
             return After::Over(outcome);
         };
         let outcome = outcome.with_note(&note);
-        if cx.standing.borrow().mode == Mode::Plan {
+        if cx.standing.borrow().mode == Mode::Plan || !starts(call) {
             return After::Over(outcome);
         }
         let _turn_to_ask = self.asking.lock().await;
@@ -89,6 +89,11 @@ impl Gate {
 /// Marks what came of a call that ran again.
 pub(crate) fn again(outcome: Outcome) -> Outcome {
     outcome.with_note(WAS_AGAIN)
+}
+
+/// Tells whether a call starts a command: what was typed to one that runs already must not be typed again.
+fn starts(call: &Call) -> bool {
+    call.arguments.object().get("is_input").and_then(|typed| typed.as_bool()) != Some(true)
 }
 
 fn said(outcome: &Outcome) -> String {

@@ -8,6 +8,7 @@ mod demo;
 mod dependencies;
 mod endings;
 mod golden;
+mod held;
 mod mcp;
 mod mcp_server;
 mod replay;

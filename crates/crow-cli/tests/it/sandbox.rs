@@ -207,3 +207,73 @@ fn ways_to_other_programs_are_hidden() {
     assert_eq!(said(&output), "hidden\nNoNewPrivs:\t1\n");
     assert_eq!(said(&place.run(&["--free"], "echo $SSH_AUTH_SOCK")), "/x\n");
 }
+
+/// Tried in a repository: each would have Git or Crow do something later, outside.
+const TRAPS: [&str; 9] = [
+    "mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit",
+    "rm -rf .git/hooks; mkdir .git/hooks; echo bad > .git/hooks/pre-commit",
+    "mv .git/hooks .git/old; mkdir .git/hooks; echo bad > .git/hooks/pre-commit",
+    "echo bad > .git/config",
+    "git config core.fsmonitor bad",
+    "mv .git old; mkdir -p .git/hooks; cp old/config .git; echo bad >> .git/config",
+    "echo bad > .crow/config.yaml",
+    "rm -rf .crow; mkdir .crow; echo bad > .crow/config.yaml",
+    "mv .crow old; mkdir .crow; echo bad > .crow/config.yaml",
+];
+
+/// A repository with a configuration folder of Crow in it.
+fn repository() -> Place {
+    let place = Place::new();
+    let set_up = "git init -q .; rm -rf .git/hooks; mkdir .crow; echo good > .crow/config.yaml";
+    let output = place.run(&["--free"], set_up);
+    assert!(output.status.success(), "{}", said(&output));
+    place
+}
+
+/// What would be read later.
+fn traps(place: &Place) -> String {
+    let read = |name: &str| fs::read_to_string(place.root.join(name)).unwrap_or_default();
+    let hooks = fs::read_dir(place.root.join(".git/hooks")).map_or(0, Iterator::count);
+    format!("{hooks} {} {}", read(".git/config"), read(".crow/config.yaml"))
+}
+
+#[track_caller]
+fn check_traps(traps_tried: &[&str], run: impl Fn(&Place, &str) -> Output) {
+    for script in traps_tried {
+        let free = repository();
+        let before = traps(&free);
+        free.run(&["--free"], script);
+        assert_ne!(traps(&free), before, "free: {script}");
+        let held = repository();
+        let output = run(&held, script);
+        assert_eq!(traps(&held), before, "held: {script}: {}", said(&output));
+    }
+}
+
+fn crow_folder(place: &Place) -> String {
+    place.root.join(".crow").display().to_string()
+}
+
+#[test]
+fn what_is_run_or_read_later_cannot_be_changed() {
+    let place = repository();
+    let has_view = place.run_held(&[], "grep -q \"$PWD/.git/config\" /proc/self/mountinfo");
+    // Not every machine gives a program a view of its own; what holds there is the next test.
+    if has_view.status.success() {
+        check_traps(&TRAPS, |place, script| place.run_held(&["--protect", &crow_folder(place)], script));
+    }
+}
+
+#[test]
+fn without_a_view_of_its_own_a_command_is_kept_from_the_configuration() {
+    check_traps(&TRAPS[6..], |place, script| {
+        // Inside another sandbox it gets none.
+        let (root, crow) = (place.root.display().to_string(), crow_folder(place));
+        let inner = format!("{} sandbox-exec --write {root} --protect {crow} -- sh -c", binary().display());
+        let output = place.run_held(&[], &format!("{inner} '{script}; echo good > file; : > .git/new'"));
+        assert_eq!(said(&output).matches("could not").count(), 0, "{}", said(&output));
+        assert!(place.root.join(".git/new").exists(), "what is beside it can be written: {}", said(&output));
+        assert!(!place.root.join("file").exists(), "nothing new can be made beside it");
+        output
+    });
+}
