@@ -5,6 +5,8 @@ use std::{io, path::PathBuf, process::Stdio};
 use nix::unistd;
 use tokio::{net::unix::pipe, process::Child};
 
+use crate::terminal::{self, Terminal};
+
 /// A program with all it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
@@ -63,9 +65,26 @@ impl Command {
         self.spawn_on([Stdio::piped(), Stdio::piped(), Stdio::piped()]).await
     }
 
+    /// Starts the program on a terminal of its own.
+    pub(crate) async fn spawn_on_terminal(self) -> Result<(Child, Terminal), SpawnError> {
+        let program = self.program.clone();
+        let command = self.built().await?;
+        let (child, terminal) = terminal::spawn(command, die_with_us()).map_err(|e| started(program, e))?;
+        Ok((child, terminal))
+    }
+
     /// Starts the program as the leader of a new session, and so of a new group with its own pid. Our own copies
     /// of what it writes to are closed with the end of this: while they live a pipe never ends.
     async fn spawn_on(self, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child, SpawnError> {
+        let program = self.program.clone();
+        let mut command = self.built().await?;
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        detach(&mut command);
+        command.spawn().map_err(|error| started(program, error))
+    }
+
+    /// Makes the system's kind of command of it.
+    async fn built(self) -> Result<tokio::process::Command, SpawnError> {
         // A missing folder and a missing program are one error number to the system.
         if !tokio::fs::metadata(&self.cwd).await.is_ok_and(|found| found.is_dir()) {
             return Err(SpawnError::NoFolder { cwd: self.cwd });
@@ -77,31 +96,36 @@ impl Command {
             command.env_remove(name);
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.stdin(stdin).stdout(stdout).stderr(stderr);
-        detach(&mut command);
-        match command.spawn() {
-            Ok(child) => Ok(child),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(SpawnError::NoProgram { program: self.program })
-            }
-            Err(error) => Err(error.into()),
-        }
+        Ok(command)
+    }
+}
+
+fn started(program: String, error: io::Error) -> SpawnError {
+    match error.kind() {
+        io::ErrorKind::NotFound => SpawnError::NoProgram { program },
+        _ => error.into(),
     }
 }
 
 /// A session of its own rather than only a group: without a controlling terminal a program that wants to
 /// ask for a password fails at once, where in a background group it would stop for ever.
 fn detach(command: &mut tokio::process::Command) {
-    let parent = unistd::getpid();
+    let die_with_us = die_with_us();
     let after_fork = move || {
         unistd::setsid()?;
-        die_with(parent)
+        die_with_us()
     };
     #[expect(unsafe_code, reason = "the only way to act between fork and exec")]
     // SAFETY: the closure makes three system calls that are safe after fork; it neither allocates nor locks.
     unsafe {
         command.pre_exec(after_fork);
     }
+}
+
+/// What a child does between fork and exec so as not to outlive us.
+fn die_with_us() -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
+    let parent = unistd::getpid();
+    move || die_with(parent)
 }
 
 /// Has the system kill the child if we are killed. Linux ties this to the thread that spawned: children

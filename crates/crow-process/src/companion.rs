@@ -10,7 +10,7 @@ use tokio::{
 use crate::{
     Command, Ended, Groups, SpawnError,
     groups::Guard,
-    run::{GRACE, REAP, how, leader},
+    program::{GRACE, REAP, how, leader},
 };
 
 /// A program at our side. Dropping it kills its whole group at once.

@@ -72,6 +72,17 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn terminate(&self) {
         signal(self.leader, Signal::SIGTERM);
+        // What is stopped hears nothing else.
+        signal(self.leader, Signal::SIGCONT);
+    }
+
+    /// Says that its terminal is gone: what an interactive shell ends for.
+    pub(crate) fn hang_up(&self) {
+        signal(self.leader, Signal::SIGHUP);
+    }
+
+    pub(crate) fn interrupt(&self) {
+        signal(self.leader, Signal::SIGINT);
     }
 
     pub(crate) fn kill(&self) {

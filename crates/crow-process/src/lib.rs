@@ -1,5 +1,5 @@
-//! Child processes: each in a session and group of its own, without a terminal and without our input,
-//! with bounded output, and never left behind.
+//! Child processes: each in a session and group of its own, without our input, on a pipe or on a terminal
+//! of its own, with bounded output, and never left behind.
 //!
 //! Must never know what a program is for, what a tool or a model is, or which variables hold secrets:
 //! the caller names those.
@@ -11,16 +11,23 @@
 mod command;
 mod companion;
 mod groups;
+mod job;
 mod output;
+mod plain;
+mod program;
 mod run;
 mod sandbox;
+mod spill;
+mod terminal;
 mod warden;
 
 pub use command::{Command, SpawnError};
 pub use companion::{Companion, Pipes, accompany};
 pub use groups::Groups;
-pub use output::{Output, Spilled};
-pub use run::{Bounds, Ended, Ran, Watcher, run};
+pub use job::{Job, Patience, Pulse, Unfed};
+pub use output::{Kept, Output, Spilled};
+pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
+pub use run::{Bounds, run};
 pub use sandbox::{Support, sandbox_support};
 pub use warden::{Confine, StandingRules, WORD, Warden, watch};
 

@@ -1,14 +1,16 @@
 //! What a program said, in bounded memory: the beginning and the end are kept, and once they no longer
 //! hold everything, the whole goes to a file. Knows nothing of processes.
 
-use std::{collections::VecDeque, io, path::Path, path::PathBuf};
+use std::{collections::VecDeque, path::PathBuf};
 
 use tokio::io::AsyncWriteExt;
+
+use crate::{plain::Plain, spill};
 
 /// A program in a loop must not fill the disk; nobody reads more than this of one command.
 const SPILL_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// What a program said.
+/// What a program said, as a terminal would still show it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
     /// The beginning and the end, with a note between them of what was left out.
@@ -33,21 +35,32 @@ pub struct Spilled {
 impl Output {
     /// Bounds a text that is there already, as the output of a program that runs here is bounded.
     pub async fn of(text: &str, head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
-        let mut collector = Collector::new(head_bytes, tail_bytes, spill);
+        let mut collector = Collector::new(Kept { head_bytes, tail_bytes, spill });
         collector.push(text.as_bytes()).await;
-        collector.end().await
+        collector.take().await
     }
 }
 
 /// Collects output as it comes.
 #[derive(Debug)]
 pub(crate) struct Collector {
+    plain: Plain,
+    kept: Kept,
     head: Vec<u8>,
-    head_bytes: usize,
     tail: VecDeque<u8>,
-    tail_bytes: usize,
     n_bytes: u64,
     spill: Spill,
+}
+
+/// How much of what a program says is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// How much of the beginning.
+    pub head_bytes: usize,
+    /// How much of the end.
+    pub tail_bytes: usize,
+    /// The folder for the whole when that is more than both.
+    pub spill: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -60,51 +73,68 @@ enum Spill {
     Off,
 }
 
+impl Spill {
+    fn wanted(kept: &Kept) -> Self {
+        kept.spill.clone().map_or(Self::Off, Self::NotNeeded)
+    }
+}
+
 impl Collector {
-    pub(crate) fn new(head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
-        Self {
-            head: Vec::new(),
-            head_bytes,
-            tail: VecDeque::new(),
-            tail_bytes,
-            n_bytes: 0,
-            spill: spill.map_or(Spill::Off, Spill::NotNeeded),
-        }
+    pub(crate) fn new(kept: Kept) -> Self {
+        let spill = Spill::wanted(&kept);
+        Self { plain: Plain::default(), kept, head: Vec::new(), tail: VecDeque::new(), n_bytes: 0, spill }
     }
 
     /// Takes more output in.
     pub(crate) async fn push(&mut self, bytes: &[u8]) {
-        let fits = self.head.len() + self.tail.len() + bytes.len() <= self.head_bytes + self.tail_bytes;
-        if !fits {
-            self.spill(bytes).await;
-        }
-        self.n_bytes += bytes.len() as u64;
-        let (head, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
-        self.head.extend_from_slice(head);
-        let rest = &rest[rest.len().saturating_sub(self.tail_bytes)..];
-        let n_over = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
-        self.tail.drain(..n_over);
-        self.tail.extend(rest);
+        let mut lines = Vec::with_capacity(bytes.len());
+        self.plain.push(bytes, &mut lines);
+        self.keep(&lines).await;
     }
 
     /// Shows what there is so far.
     pub(crate) fn text(&self) -> String {
-        self.split().0
+        self.split().0 + &String::from_utf8_lossy(self.plain.line())
     }
 
-    /// Ends it; the file is complete then.
-    pub(crate) async fn end(mut self) -> Output {
+    /// Counts what there is so far.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.n_bytes + self.plain.line().len() as u64
+    }
+
+    /// Gives out what there is, its file complete, and begins anew.
+    pub(crate) async fn take(&mut self) -> Output {
+        let mut line = Vec::new();
+        self.plain.flush(&mut line);
+        self.keep(&line).await;
         if let Spill::Open(file, _) = &mut self.spill
             && let Err(error) = file.flush().await
         {
             tracing::warn!(%error, "could not write a command's output to a file");
         }
         let (text, n_left_out) = self.split();
-        let spilled = match self.spill {
+        let spilled = match std::mem::replace(&mut self.spill, Spill::wanted(&self.kept)) {
             Spill::Open(_, spilled) | Spill::Ended(spilled) => Some(spilled),
             Spill::NotNeeded(_) | Spill::Off => None,
         };
-        Output { text, n_bytes: self.n_bytes, n_left_out, spilled }
+        self.head.clear();
+        self.tail.clear();
+        Output { text, n_bytes: std::mem::take(&mut self.n_bytes), n_left_out, spilled }
+    }
+
+    async fn keep(&mut self, bytes: &[u8]) {
+        let Kept { head_bytes, tail_bytes, .. } = self.kept;
+        let fits = self.head.len() + self.tail.len() + bytes.len() <= head_bytes + tail_bytes;
+        if !fits {
+            self.spill(bytes).await;
+        }
+        self.n_bytes += bytes.len() as u64;
+        let (head, rest) = bytes.split_at(bytes.len().min(head_bytes - self.head.len()));
+        self.head.extend_from_slice(head);
+        let rest = &rest[rest.len().saturating_sub(tail_bytes)..];
+        let n_over = (self.tail.len() + rest.len()).saturating_sub(tail_bytes);
+        self.tail.drain(..n_over);
+        self.tail.extend(rest);
     }
 
     fn split(&self) -> (String, u64) {
@@ -123,7 +153,7 @@ impl Collector {
     /// Writes to the file, which begins with all that was held until now.
     async fn spill(&mut self, bytes: &[u8]) {
         let opened = match std::mem::replace(&mut self.spill, Spill::Off) {
-            Spill::NotNeeded(folder) => match create(&folder).await {
+            Spill::NotNeeded(folder) => match spill::create(&folder).await {
                 Ok((file, path)) => {
                     let (front, back) = self.tail.as_slices();
                     let held = [&self.head, front, back].concat();
@@ -161,18 +191,6 @@ async fn append(mut file: tokio::fs::File, mut spilled: Spilled, bytes: &[u8]) -
             Spill::Ended(spilled)
         }
     }
-}
-
-/// A new file that only we may read: output holds whatever the program knows.
-async fn create(folder: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
-    let folder = folder.to_owned();
-    let created = tokio::task::spawn_blocking(move || {
-        std::fs::create_dir_all(&folder)?;
-        let file = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&folder)?;
-        file.keep().map_err(io::Error::from)
-    });
-    let (file, path) = created.await.map_err(io::Error::other)??;
-    Ok((tokio::fs::File::from_std(file), path))
 }
 
 /// A character is at most four bytes, so at most three of its bytes can be without the rest.

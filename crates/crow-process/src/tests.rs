@@ -1,3 +1,5 @@
+mod jobs;
+
 use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -11,7 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Bounds, Command, Companion, Groups, Output, Pipes, Ran, SpawnError, accompany, output::Collector, run,
+    Bounds, Command, Companion, Groups, Kept, Output, Pipes, Ran, SpawnError, accompany, output::Collector,
+    run,
 };
 
 /// Far beyond what anything here takes; reached only when something hangs.
@@ -208,11 +211,11 @@ async fn big_output_is_bounded_and_spilled_whole() {
 async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
     let folder = tempfile::tempdir().unwrap();
     let collect = async |folder: PathBuf, said: &str| {
-        let mut output = Collector::new(4, 4, Some(folder));
+        let mut output = Collector::new(Kept { head_bytes: 4, tail_bytes: 4, spill: Some(folder) });
         for byte in said.as_bytes() {
             output.push(&[*byte]).await;
         }
-        output.end().await
+        output.take().await
     };
     let fits = collect(folder.path().to_owned(), "12345678").await;
     assert_eq!((fits.text.as_str(), fits.spilled), ("12345678", None));

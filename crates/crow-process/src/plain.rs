@@ -1,0 +1,173 @@
+//! What a terminal would still show of output: escape sequences acted on or dropped, a line that is drawn again
+//! kept as it was last. Works on pieces cut anywhere, in bounded memory; knows nothing of processes.
+
+/// A longer line is passed on in pieces; a progress bar is as wide as a screen.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// A title or a link fits; what is longer was never ended, and hides no more than this.
+const STRING_BYTES_MAX: usize = 4096;
+
+/// No control sequence has more parameters than this.
+const SEQUENCE_BYTES_MAX: usize = 64;
+
+/// As wide as a screen may be moved over.
+const COLUMNS_MAX: usize = 200;
+
+/// How a zero byte is shown: it separates names, so it cannot just go, and many programs stop reading at it.
+const NULL_SHOWN: &str = "␀";
+
+const NULL: u8 = 0;
+const BELL: u8 = 7;
+const BACKSPACE: u8 = 8;
+const ESCAPE: u8 = 0x1B;
+const DELETE: u8 = 0x7F;
+
+/// Turns what a program sends into what is left to read.
+#[derive(Debug, Default)]
+pub(crate) struct Plain {
+    at: At,
+    /// The line that may still be drawn again.
+    line: Vec<u8>,
+    /// The next letter is drawn over the line from its beginning.
+    is_returned: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum At {
+    #[default]
+    Text,
+    /// After an escape.
+    Escape,
+    /// Before the one letter that says which letters are meant.
+    Charset,
+    /// Inside a control sequence.
+    Sequence { n_bytes: usize, first: Option<usize>, is_first: bool },
+    /// Inside a string for the terminal itself.
+    String { n_bytes: usize },
+}
+
+impl Plain {
+    /// Takes a piece in and gives out the lines that nothing changes any more.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
+        while let Some((&first, rest)) = bytes.split_first() {
+            let n_text = match self.at {
+                At::Text => bytes.iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len()),
+                At::Escape | At::Charset | At::Sequence { .. } | At::String { .. } => 0,
+            };
+            if n_text > 0 {
+                self.text(&bytes[..n_text], out);
+                bytes = &bytes[n_text..];
+            } else if self.control(first, out) {
+                bytes = rest;
+            }
+        }
+    }
+
+    /// Gives out the line that has no end yet.
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.line);
+        self.is_returned = false;
+    }
+
+    /// The line that has no end yet.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    fn text(&mut self, text: &[u8], out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_returned) && text.first() != Some(&b'\n') {
+            self.line.clear();
+        }
+        let n_ended = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        if n_ended > 0 {
+            out.append(&mut self.line);
+            out.extend_from_slice(&text[..n_ended]);
+        }
+        self.line.extend_from_slice(&text[n_ended..]);
+        if self.line.len() > LINE_BYTES_MAX {
+            out.append(&mut self.line);
+        }
+    }
+
+    /// Takes one byte that is not just text; `false` when it has to be looked at again.
+    fn control(&mut self, byte: u8, out: &mut Vec<u8>) -> bool {
+        match self.at {
+            At::Text => self.lone(byte, out),
+            At::Charset => self.at = At::Text,
+            At::Escape => {
+                self.at = match byte {
+                    b'[' => At::Sequence { n_bytes: 0, first: None, is_first: true },
+                    b']' | b'P' | b'X' | b'^' | b'_' => At::String { n_bytes: 0 },
+                    b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ' => At::Charset,
+                    ESCAPE => At::Escape,
+                    _ => At::Text,
+                };
+            }
+            At::String { n_bytes } => {
+                self.at = match byte {
+                    BELL => At::Text,
+                    // A backslash after it ends the string, and anything else begins something new.
+                    ESCAPE => At::Escape,
+                    _ if n_bytes >= STRING_BYTES_MAX => At::Text,
+                    _ => At::String { n_bytes: n_bytes + 1 },
+                };
+            }
+            At::Sequence { n_bytes, first, is_first } => match byte {
+                b'0'..=b'9' if is_first && n_bytes < SEQUENCE_BYTES_MAX => {
+                    let first =
+                        first.unwrap_or(0).saturating_mul(10).saturating_add(usize::from(byte - b'0'));
+                    self.at = At::Sequence { n_bytes: n_bytes + 1, first: Some(first), is_first };
+                }
+                0x20..=0x3F if n_bytes < SEQUENCE_BYTES_MAX => {
+                    self.at = At::Sequence { n_bytes: n_bytes + 1, first, is_first: false };
+                }
+                0x40..=0x7E => {
+                    self.at = At::Text;
+                    self.sequence(byte, first, out);
+                }
+                // No sequence after all.
+                _ => {
+                    self.at = At::Text;
+                    return false;
+                }
+            },
+        }
+        true
+    }
+
+    fn lone(&mut self, byte: u8, out: &mut Vec<u8>) {
+        match byte {
+            b'\r' => self.is_returned = true,
+            ESCAPE => self.at = At::Escape,
+            NULL => self.text(NULL_SHOWN.as_bytes(), out),
+            BACKSPACE => while self.line.pop().is_some_and(|byte| (0x80..0xC0).contains(&byte)) {},
+            // The others ring, feed paper or mean nothing.
+            _ => {}
+        }
+    }
+
+    fn sequence(&mut self, last: u8, first: Option<usize>, out: &mut Vec<u8>) {
+        match (last, first.unwrap_or(0)) {
+            (b'K', 1 | 2) => self.line.clear(),
+            (b'K' | b'J', _) if self.is_returned => self.line.clear(),
+            (b'G', 0 | 1) => self.is_returned = true,
+            (b'C', n_columns) => self.text(" ".repeat(n_columns.clamp(1, COLUMNS_MAX)).as_bytes(), out),
+            // The cursor goes elsewhere: what it left is a line of its own.
+            (b'A' | b'B' | b'E' | b'F' | b'H' | b'd' | b'f', _) => {
+                self.is_returned = false;
+                if !self.line.is_empty() {
+                    out.append(&mut self.line);
+                    out.push(b'\n');
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_special(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == DELETE
+}
+
+#[cfg(test)]
+mod tests;

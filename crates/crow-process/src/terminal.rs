@@ -1,0 +1,64 @@
+//! A terminal for a program that wants one. Knows the operating system; knows nothing of output or time.
+
+use std::io;
+
+use nix::errno::Errno;
+use pty_process::{OwnedReadPty, OwnedWritePty, Size};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::Child,
+};
+
+/// Rows and columns: what programs expect at least, and lines that a model reads without a break.
+const SIZE: (u16, u16) = (24, 100);
+
+/// Our end of a terminal. Dropping both halves hangs it up.
+pub(crate) struct Terminal {
+    pub(crate) output: TerminalOutput,
+    pub(crate) input: TerminalInput,
+}
+
+pub(crate) struct TerminalOutput(OwnedReadPty);
+pub(crate) struct TerminalInput(OwnedWritePty);
+
+/// Starts a command as the leader of a session with a terminal of its own.
+pub(crate) fn spawn(
+    command: tokio::process::Command,
+    after_fork: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) -> io::Result<(Child, Terminal)> {
+    let (pty, pts) = pty_process::open().map_err(plainly)?;
+    pty.resize(Size::new(SIZE.0, SIZE.1)).map_err(plainly)?;
+    let command = pty_process::Command::from(command);
+    #[expect(unsafe_code, reason = "the only way to act between fork and exec")]
+    // SAFETY: the closure makes system calls that are safe after fork; it neither allocates nor locks.
+    let command = unsafe { command.pre_exec(after_fork) };
+    let child = command.spawn(pts).map_err(plainly)?;
+    let (output, input) = pty.into_split();
+    Ok((child, Terminal { output: TerminalOutput(output), input: TerminalInput(input) }))
+}
+
+impl TerminalOutput {
+    /// Reads what the program sent; nothing when nobody has the terminal any more.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer).await {
+            // How Linux says that.
+            Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => Ok(0),
+            read => read,
+        }
+    }
+}
+
+impl TerminalInput {
+    /// Types as much as there is room for.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).await
+    }
+}
+
+fn plainly(error: pty_process::Error) -> io::Error {
+    match error {
+        pty_process::Error::Io(error) => error,
+        pty_process::Error::Rustix(errno) => errno.into(),
+        other => io::Error::other(other.to_string()),
+    }
+}
