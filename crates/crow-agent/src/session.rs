@@ -150,8 +150,8 @@ impl Session {
     async fn end(mut self) {
         // Whoever deletes it next must find it.
         self.arrive().await;
-        let Self { closing, toolbox, mut inbox, id, .. } = self;
-        drop(toolbox);
+        let Self { closing, toolbox, workspace, mut inbox, id, .. } = self;
+        drop((toolbox, workspace));
         inbox.close();
         while let Ok(msg) = inbox.try_recv() {
             msg.refuse(&id);
@@ -330,7 +330,8 @@ impl Session {
             return;
         }
         if (&place.cwd, &place.more_roots) != (&self.place.cwd, &self.place.more_roots) {
-            self.workspace = Arc::new(open::workspace(&self.kit, &place));
+            let workspace = open::workspace(&self.kit, &place);
+            self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
         }
         self.toolbox = Arc::new(Toolbox::open(&self.kit, &self.client, &self.id, &place));
         self.place = place;

@@ -60,8 +60,8 @@ impl Tool for Renamed {
         self.tool.facets(arguments, workspace)
     }
 
-    fn prints_live(&self, client: Abilities) -> bool {
-        self.tool.prints_live(client)
+    fn prints_live(&self, arguments: &Map<String, Value>, client: Abilities) -> bool {
+        self.tool.prints_live(arguments, client)
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {

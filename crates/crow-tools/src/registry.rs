@@ -1,6 +1,6 @@
 //! The tools there are, and the one way to run one. Knows no tool's inside.
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::Abilities;
 use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
@@ -37,6 +37,8 @@ pub struct Equipment {
     pub terminals: Terminals,
     /// Who watches over the programs; nobody where there is no executable of ours to do it.
     pub warden: Option<Warden>,
+    /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.
+    pub soft_limit: Option<Duration>,
 }
 
 /// There is a tool of that name already.
@@ -47,18 +49,17 @@ pub struct NameTaken(String);
 impl Tools {
     /// The tools Crow brings along.
     pub fn builtin(equipment: Equipment) -> Self {
-        let Equipment { spill_dir, terminals, warden } = equipment;
         let groups = Groups::new();
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),
             Arc::new(Write::new()),
             Arc::new(Edit::new()),
-            Arc::new(Terminal::new(groups.clone(), spill_dir, terminals)),
+            Arc::new(Terminal::new(groups.clone(), &equipment)),
             Arc::new(Grep::new()),
             Arc::new(Glob::new()),
             Arc::new(Todo::new()),
         ];
-        Self { tools, groups, warden }
+        Self { tools, groups, warden: equipment.warden }
     }
 
     /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
@@ -126,7 +127,9 @@ impl Tools {
 
     /// Tells whether what a call prints comes piece by piece with such a client.
     pub fn prints_live(&self, call: &Call, client: Abilities) -> bool {
-        self.find(&call.name).is_some_and(|tool| tool.prints_live(client))
+        let Some(tool) = self.find(&call.name) else { return false };
+        let arguments = repair::check_against(&tool.spec().parameters, &call.arguments.object());
+        arguments.is_ok_and(|arguments| tool.prints_live(&arguments, client))
     }
 
     /// Shows what a call would change; a call that cannot be done at all has its outcome already.

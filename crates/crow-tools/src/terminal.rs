@@ -1,33 +1,57 @@
-//! `terminal`: a shell command in the working folder.
+//! `terminal`: a shell command in the working folder, and the jobs that some of them become.
 
-use std::{fmt::Write as _, path::PathBuf, time::Duration};
+mod here;
+mod in_client;
+mod jobs;
+mod keys;
+mod needs;
+mod talk;
+mod wanted;
+mod words;
 
-use crow_acp::{Abilities, ClientError, Editor, Exit, Launch};
-use crow_core::{Content, Facets, Outcome, ToolKind, ToolSpec, Touch};
-use crow_process::{Bounds, Command, Ended, Groups, Output, Watcher};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use std::{path::PathBuf, time::Duration};
 
+use crow_acp::Abilities;
+use crow_core::{Facets, ToolKind, ToolSpec, Touch};
+use crow_process::{Groups, Warden};
+use serde_json::{Map, Value};
+
+pub(crate) use self::jobs::Jobs;
+use self::{
+    keys::Typed,
+    needs::Need,
+    wanted::{Act, Ground, Start},
+    words::Said,
+};
 use crate::{
-    Progress, Running, Tool, ToolCx, Workspace,
-    tool::{CANCELLED, Refusal, answer, parse, text_of, title},
+    Equipment, Running, Tool, ToolCx, Workspace,
+    tool::{Refusal, answer, text_of, title},
 };
 
 /// Every system with a shell has this one.
 const SHELL: &str = "/bin/sh";
 
-/// Enough for a build or a test run of a project that is not huge.
-const TIMEOUT_S_DEFAULT: u64 = 120;
+/// Enough for a build or a test run of a project that is not huge; what takes longer is not lost, it goes on as a job.
+const SOFT_LIMIT: Duration = Duration::from_mins(2);
 
-/// Longer than this nobody watches, and a model waits in vain.
-const TIMEOUT_S_MAX: u64 = 600;
+/// What asks for a password has asked by then.
+const SOFT_LIMIT_ASKING: Duration = Duration::from_secs(10);
+
+/// Longer than a working session nobody needs a server that nobody looks at.
+const JOB_LIFE: Duration = Duration::from_hours(4);
+
+/// How long the start of a job is watched: most that fail do so at once, and servers say where they are.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// A program that says nothing for so long waits, or computes.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// How long somebody who did not say so waits for a job to say something.
+const LOOK_WAIT: Duration = Duration::from_secs(5);
 
 /// About 4,000 tokens each: the beginning says what was done, the end how it went.
 const HEAD_BYTES: usize = 16 * 1024;
 const TAIL_BYTES: usize = 16 * 1024;
-
-/// What a client keeps for us of a command's output; we keep the beginning and the end of it.
-const CLIENT_BYTES: u64 = 1024 * 1024;
 
 /// Whose terminals commands run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,47 +96,36 @@ pub(crate) struct Terminal {
     /// Where output goes that is too long for the model.
     spill_dir: PathBuf,
     terminals: Terminals,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Wanted {
-    command: String,
-    #[serde(default = "timeout_default")]
-    timeout: u64,
-}
-
-impl Wanted {
-    fn timeout_s(&self) -> u64 {
-        self.timeout.clamp(1, TIMEOUT_S_MAX)
-    }
-}
-
-fn timeout_default() -> u64 {
-    TIMEOUT_S_DEFAULT
+    /// Who holds the commands.
+    warden: Option<Warden>,
+    /// How long a command without a limit of its own is waited for.
+    soft_limit: Duration,
 }
 
 impl Terminal {
-    pub(crate) fn new(groups: Groups, spill_dir: PathBuf, terminals: Terminals) -> Self {
+    pub(crate) fn new(groups: Groups, equipment: &Equipment) -> Self {
+        let soft_limit = equipment.soft_limit.unwrap_or(SOFT_LIMIT);
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
-                "Runs a command with {SHELL} in the working folder and shows what it said. It gets no input and no \
-                 terminal. When it ends, whatever it left running in the background is ended too. Of long output \
-                 the beginning and the end are shown and the whole goes to a file."
+                "Runs a command with {SHELL} in the working folder and shows what it said. It gets no input, and what \
+                 it leaves running in the background is ended with it: start servers, watchers and programs to type to \
+                 with background=true. A command that is not done after {} s goes on as a job; with a timeout it is \
+                 stopped then. Jobs are read, typed to and ended with is_input and reset. A REPL (python3, psql …) \
+                 becomes a job by itself. Of long output the beginning and the end are shown and the whole goes to a \
+                 file.",
+                soft_limit.as_secs()
             ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "command": {"type": "string", "minLength": 1, "description": "The command line"},
-                    "timeout": {
-                        "type": "integer", "minimum": 1, "maximum": TIMEOUT_S_MAX, "default": TIMEOUT_S_DEFAULT,
-                        "description": "Seconds after which it is stopped"
-                    }
-                },
-                "required": ["command"]
-            }),
+            parameters: wanted::parameters(),
         };
-        Self { spec, groups, spill_dir, terminals }
+        Self {
+            spec,
+            groups,
+            spill_dir: equipment.spill_dir.clone(),
+            terminals: equipment.terminals,
+            warden: equipment.warden.clone(),
+            soft_limit,
+        }
     }
 }
 
@@ -121,210 +134,98 @@ impl Tool for Terminal {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        let command = text_of(arguments, "command");
-        Facets {
-            title: format!("`{}`", title(command)),
-            kind: ToolKind::Execute,
-            locations: Vec::new(),
-            touch: Touch::Runs(command.to_owned()),
-        }
+    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
+        let (title, touch) = match Act::read(arguments) {
+            Ok(act) => (title_of(&act, workspace.jobs()), touch_of(act)),
+            Err(_) => (format!("`{}`", title(text_of(arguments, "command"))), Touch::Nothing),
+        };
+        Facets { title, kind: ToolKind::Execute, locations: Vec::new(), touch }
     }
 
-    fn prints_live(&self, client: Abilities) -> bool {
-        self.terminals.route(client) == Route::HereLive
+    fn prints_live(&self, arguments: &Map<String, Value>, client: Abilities) -> bool {
+        let is_waited_for = matches!(Act::read(arguments), Ok(Act::Start(start)) if !start.is_job());
+        is_waited_for && self.terminals.route(client) == Route::HereLive
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
-            let wanted: Wanted = parse(arguments)?;
-            let route = self.terminals.route(cx.abilities());
-            let (ended, output) = match (route, cx.editor) {
-                (Route::Client, Some(editor)) => match self.run_in_client(&wanted, editor, &cx).await? {
-                    Some(ran) => ran,
-                    None => self.run_here(wanted.clone(), &cx, Route::Here).await?,
-                },
-                (Route::Nowhere, _) => {
-                    let why = "could not run the command: the client has no terminals, and the configuration wants \
-                               no others (fallback_to_mcp_terminal)";
-                    return Err(Refusal(why.into()));
+            let jobs = cx.workspace.jobs();
+            let said = match Act::read(arguments)? {
+                Act::Start(start) => self.start(&start, &cx).await?,
+                Act::Look { job, wait } => {
+                    let entry = jobs.find(job.as_deref())?;
+                    talk::look(&entry, wait, &cx).await
                 }
-                (route, _) => self.run_here(wanted.clone(), &cx, route).await?,
+                Act::Type { job, typed, wait, .. } => {
+                    let entry = jobs.find(job.as_deref())?;
+                    talk::type_to(&entry, &typed, wait, &cx).await?
+                }
+                Act::Reset { job, then } => {
+                    let ended = talk::reset(jobs, job.as_deref()).await?;
+                    match then {
+                        Some(start) => self.start(&start, &cx).await?.after(&ended),
+                        None => Said::done(ended),
+                    }
+                }
             };
-            Ok(outcome(&ended, output, wanted.timeout_s()))
+            Ok(said.outcome(&jobs.news()))
         })
     }
 }
 
 impl Terminal {
-    async fn run_here(
-        &self,
-        wanted: Wanted,
-        cx: &ToolCx<'_>,
-        route: Route,
-    ) -> Result<(How, Output), Refusal> {
-        let bounds = Bounds {
-            timeout: Duration::from_secs(wanted.timeout_s()),
-            head_bytes: HEAD_BYTES,
-            tail_bytes: TAIL_BYTES,
-            spill: Some(self.spill_dir.clone()),
-        };
-        let command = shell(wanted.command, cx.workspace);
-        let ran = match route {
-            Route::HereLive => {
-                crow_process::run(&self.groups, command, bounds, cx.cut, Live::new(cx.progress)).await
+    async fn start(&self, start: &Start, cx: &ToolCx<'_>) -> Result<Said, Refusal> {
+        let came = match (self.route(start, cx.abilities()), cx.editor) {
+            (Route::Client, Some(editor)) => match self.run_in_client(start, editor, cx).await? {
+                Some(came) => came,
+                None => self.run_here(start, cx, Route::Here).await?,
+            },
+            (Route::Nowhere, _) => {
+                let why = "could not run the command: the client has no terminals, and the configuration wants \
+                           no others (fallback_to_mcp_terminal)";
+                return Err(Refusal(why.into()));
             }
-            Route::Here | Route::Client | Route::Nowhere => {
-                let picture =
-                    |text: &str| (cx.progress)(Progress::Shows(vec![Content::Text(text.to_owned())]));
-                crow_process::run(&self.groups, command, bounds, cx.cut, picture).await
-            }
+            (route, _) => self.run_here(start, cx, route).await?,
         };
-        let ran = ran.map_err(|error| Refusal(format!("could not run the command: {error}")))?;
-        if route == Route::HereLive {
-            let (code, signal) = match ran.ended {
-                Ended::Exited(code) => (Some(code), None),
-                Ended::Signalled(signal) => (None, Some(signal)),
-                Ended::TimedOut | Ended::Cancelled => (None, None),
-            };
-            (cx.progress)(Progress::Exited { code, signal });
-        }
-        Ok((ran.ended.into(), ran.output))
+        Ok(came.said(start.timeout.unwrap_or(self.soft_limit)))
     }
 
-    /// Runs a command in a terminal of the client; `None` when it opens none.
-    async fn run_in_client(
-        &self,
-        wanted: &Wanted,
-        editor: &Editor,
-        cx: &ToolCx<'_>,
-    ) -> Result<Option<(How, Output)>, Refusal> {
-        let launch = Launch {
-            program: SHELL.into(),
-            args: vec!["-c".into(), wanted.command.clone()],
-            env: Vec::new(),
-            cwd: cx.workspace.cwd().to_owned(),
-            output_bytes_max: CLIENT_BYTES,
-        };
-        let terminal = match editor.open_terminal(launch, cx.cut).await {
-            Ok(terminal) => terminal,
-            Err(ClientError::Cut) => return Ok(Some((How::Here(Ended::Cancelled), Output::default()))),
-            // A client that is merely slow may run it yet.
-            Err(error @ ClientError::Refused(_)) if self.terminals == Terminals::ClientFirst => {
-                tracing::warn!(%error, "the client opens no terminal; the command runs here");
-                return Ok(None);
+    fn route(&self, start: &Start, client: Abilities) -> Route {
+        match self.terminals.route(client) {
+            // Nothing can be typed in the client's terminal from here.
+            Route::Client if start.need == Need::Talking && self.terminals == Terminals::ClientFirst => {
+                Route::Here
             }
-            Err(error) => return Err(Refusal(format!("could not open a terminal: {error}"))),
-        };
-        (cx.progress)(Progress::Terminal(terminal.clone()));
-        let ended = match terminal.wait(Duration::from_secs(wanted.timeout_s()), cx.cut).await {
-            Ok(exit) => How::of_client(exit),
-            Err(ClientError::Silent(_)) => How::Here(Ended::TimedOut),
-            Err(ClientError::Cut) => How::Here(Ended::Cancelled),
-            Err(error @ ClientError::Refused(_)) => How::Lost(error.to_string()),
-        };
-        if !matches!(ended, How::Here(Ended::Exited(_)) | How::InClient { .. }) {
-            match terminal.kill(cx.cut).await {
-                Ok(()) => terminal.gone().await,
-                Err(error) => tracing::warn!(%error, "the client may not have ended a command"),
-            }
-        }
-        let said = match terminal.output(cx.cut).await {
-            Ok(output) if output.is_cut => format!("(the client dropped the beginning)\n{}", output.text),
-            Ok(output) => output.text,
-            Err(error) => format!("(the output is lost: {error})\n"),
-        };
-        let output = Output::of(&said, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await;
-        Ok(Some((ended, output)))
-    }
-}
-
-/// How a command ended, whoever ran it.
-#[derive(Debug)]
-enum How {
-    /// As we know it.
-    Here(Ended),
-    /// By a signal, as the client names it.
-    InClient { signal: String },
-    /// Nobody knows.
-    Lost(String),
-}
-
-impl From<Ended> for How {
-    fn from(ended: Ended) -> Self {
-        Self::Here(ended)
-    }
-}
-
-impl How {
-    fn of_client(exit: Exit) -> Self {
-        match exit {
-            Exit { code: Some(code), .. } => {
-                Self::Here(Ended::Exited(i32::try_from(code).unwrap_or(i32::MAX)))
-            }
-            Exit { signal: Some(signal), .. } => Self::InClient { signal },
-            Exit { code: None, signal: None } => Self::Lost("the client does not say how it ended".into()),
+            route => route,
         }
     }
 }
 
-/// Hands output on as text while it comes, whole characters only.
-struct Live<'a> {
-    progress: &'a (dyn Fn(Progress) + Send + Sync),
-    begun: Vec<u8>,
-}
-
-impl<'a> Live<'a> {
-    fn new(progress: &'a (dyn Fn(Progress) + Send + Sync)) -> Self {
-        Self { progress, begun: Vec::new() }
-    }
-}
-
-impl Watcher for Live<'_> {
-    fn piece(&mut self, bytes: &[u8]) {
-        self.begun.extend_from_slice(bytes);
-        let n_whole = match std::str::from_utf8(&self.begun) {
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Ok(_) | Err(_) => self.begun.len(),
-        };
-        let whole: Vec<u8> = self.begun.drain(..n_whole).collect();
-        if !whole.is_empty() {
-            (self.progress)(Progress::Printed(String::from_utf8_lossy(&whole).into_owned()));
-        }
-    }
-
-    fn picture(&mut self, _text: &dyn Fn() -> String) {}
-}
-
-fn shell(command: String, workspace: &Workspace) -> Command {
-    Command {
-        program: SHELL.into(),
-        args: vec!["-c".into(), command],
-        cwd: workspace.cwd().to_owned(),
-        env: Vec::new(),
-        env_removed: workspace.secret_variables().to_vec(),
-    }
-}
-
-fn outcome(how: &How, output: Output, timeout_s: u64) -> Outcome {
-    let mut text = output.text;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    if let Some(spilled) = &output.spilled {
-        let extent = if spilled.n_bytes == output.n_bytes { "all" } else { "the beginning" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "({extent} of the output is in {})", spilled.path.display());
-    }
-    let how = match how {
-        How::Here(Ended::Exited(0)) if text.is_empty() => return Outcome::done("(no output)"),
-        How::Here(Ended::Exited(0)) => return Outcome::done(text),
-        How::Here(Ended::Exited(code)) => format!("exit code {code}"),
-        How::Here(Ended::Signalled(signal)) => format!("ended by signal {signal}"),
-        How::Here(Ended::TimedOut) => format!("stopped: it ran longer than {timeout_s} s"),
-        How::Here(Ended::Cancelled) => CANCELLED.to_owned(),
-        How::InClient { signal } => format!("ended by signal {signal}"),
-        How::Lost(why) => format!("how it ended is not known: {why}"),
+fn title_of(act: &Act, jobs: &Jobs) -> String {
+    let named = |job: &Option<String>| match jobs.find(job.as_deref()) {
+        Ok(entry) => entry.name.clone(),
+        Err(_) => job.clone().unwrap_or_else(|| "job".into()),
     };
-    Outcome::failed(text + &how)
+    let started = |start: &Start| match start.ground {
+        Ground::Fore => format!("`{}`", title(&start.command)),
+        Ground::Back => format!("`{}` in the background", title(&start.command)),
+    };
+    match act {
+        Act::Start(start) => started(start),
+        Act::Type { job, text, .. } => title(&format!("{} ← {text}", named(job))),
+        Act::Look { job, .. } => title(&format!("Read {}", named(job))),
+        Act::Reset { job: Some(job), then: None } => title(&format!("End {job}")),
+        Act::Reset { job: None, then: None } => "End all jobs".into(),
+        Act::Reset { then: Some(start), .. } => started(start),
+    }
+}
+
+/// What is typed may run like any command; only what stops a job, or looks at it, does nothing.
+fn touch_of(act: Act) -> Touch {
+    match act {
+        Act::Start(start) | Act::Reset { then: Some(start), .. } => Touch::Runs(start.command),
+        Act::Type { typed: Typed::Key { only_stops: true, .. }, .. } => Touch::Nothing,
+        Act::Type { text, .. } => Touch::Runs(text),
+        Act::Look { .. } | Act::Reset { then: None, .. } => Touch::Nothing,
+    }
 }

@@ -29,8 +29,8 @@ pub trait Tool: Send + Sync {
     /// Says what a call would do, whatever is in its arguments.
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
 
-    /// Tells whether what it prints comes piece by piece with such a client.
-    fn prints_live(&self, _client: Abilities) -> bool {
+    /// Tells whether what a call prints comes piece by piece with such a client.
+    fn prints_live(&self, _arguments: &Map<String, Value>, _client: Abilities) -> bool {
         false
     }
 

@@ -1,4 +1,4 @@
-//! A session's folders, where its paths lead, and which files it has seen in which state.
+//! A session's folders, where its paths lead, which files it has seen in which state, and the jobs it has.
 //! Knows nothing of tools.
 
 use std::{
@@ -7,8 +7,10 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+use crate::terminal::Jobs;
 
 /// Forgetting a file only means that it has to be read again before it is edited.
 const SEEN_MAX: usize = 10_000;
@@ -23,6 +25,7 @@ pub struct Workspace {
     roots: Vec<PathBuf>,
     secret_variables: Vec<String>,
     seen: Mutex<HashMap<PathBuf, Stamp>>,
+    jobs: Arc<Jobs>,
 }
 
 /// The state of a file, by its content: a new time alone is no change.
@@ -55,7 +58,18 @@ impl Workspace {
                 resolved.push(root);
             }
         }
-        Self { cwd, roots: resolved, secret_variables, seen: Mutex::default() }
+        Self { cwd, roots: resolved, secret_variables, seen: Mutex::default(), jobs: Arc::default() }
+    }
+
+    /// Goes on with the jobs of another workspace of the same session. The last one that is dropped ends them.
+    #[must_use]
+    pub fn with_jobs_of(self, other: &Self) -> Self {
+        Self { jobs: other.jobs.clone(), ..self }
+    }
+
+    /// The commands that run on behind the session's calls.
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     /// The folder that relative paths start from, as the client spells it.

@@ -1,3 +1,5 @@
+mod jobs;
+
 use std::sync::Mutex;
 
 use crow_core::{Arguments, Call, CallId, Content};

@@ -1,0 +1,110 @@
+//! What is typed to a job: a line of text, or one key by its name. Pure.
+
+/// Something to type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// A text, and Enter.
+    Line(String),
+    /// One key.
+    Key {
+        /// What it sends.
+        bytes: Vec<u8>,
+        /// It only interrupts, ends or stops what runs.
+        only_stops: bool,
+        /// It interrupts.
+        interrupts: bool,
+    },
+}
+
+const KEYS: &[(&str, &str)] = &[
+    ("enter", "\r"),
+    ("tab", "\t"),
+    ("esc", "\x1b"),
+    ("escape", "\x1b"),
+    ("backspace", "\x7f"),
+    ("up", "\x1b[A"),
+    ("down", "\x1b[B"),
+    ("right", "\x1b[C"),
+    ("left", "\x1b[D"),
+    ("home", "\x1b[H"),
+    ("end", "\x1b[F"),
+    ("pageup", "\x1b[5~"),
+    ("pagedown", "\x1b[6~"),
+];
+
+const CONTROL: &[&str] = &["c-", "ctrl-", "ctrl+"];
+
+const INTERRUPT: u8 = 0x03;
+const END_OF_INPUT: u8 = 0x04;
+const STOP: u8 = 0x1A;
+const QUIT: u8 = 0x1C;
+
+impl Typed {
+    /// Reads what a model wants typed: exactly the name of a key is that key, anything else is a line.
+    pub(super) fn read(text: &str) -> Self {
+        let name = text.to_ascii_lowercase();
+        if let Some((_, sent)) = KEYS.iter().find(|(known, _)| *known == name) {
+            return Self::Key { bytes: sent.as_bytes().to_vec(), only_stops: false, interrupts: false };
+        }
+        let letter = CONTROL.iter().find_map(|prefix| name.strip_prefix(prefix));
+        match letter.map(str::as_bytes) {
+            Some(&[letter @ (b'a'..=b'z' | b'\\')]) => {
+                let byte = letter & 0x1F;
+                let only_stops = matches!(byte, INTERRUPT | END_OF_INPUT | STOP | QUIT);
+                Self::Key { bytes: vec![byte], only_stops, interrupts: byte == INTERRUPT }
+            }
+            Some(_) | None => Self::Line(text.to_owned()),
+        }
+    }
+
+    /// What is sent. Enter is a carriage return on every terminal, inside a text too.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Line(text) => {
+                let text = text.strip_suffix('\n').unwrap_or(text);
+                format!("{}\r", text.replace("\r\n", "\n").replace('\n', "\r")).into_bytes()
+            }
+            Self::Key { bytes, .. } => bytes.clone(),
+        }
+    }
+
+    /// How much of what comes back is only what was typed.
+    pub(super) fn n_echoed(&self) -> u64 {
+        match self {
+            Self::Line(_) => self.bytes().len() as u64,
+            // Shown as ^C.
+            Self::Key { bytes, .. } => 2 * bytes.len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, sent: &str, stops: bool) {
+        let typed = Typed::read(text);
+        assert_eq!(String::from_utf8_lossy(&typed.bytes()), sent);
+        assert_eq!(matches!(typed, Typed::Key { only_stops: true, .. }), stops);
+    }
+
+    #[test]
+    fn keys_and_lines() {
+        check("C-c", "\x03", true);
+        check("ctrl+C", "\x03", true);
+        check("C-d", "\x04", true);
+        check("C-z", "\x1a", true);
+        check("C-\\", "\x1c", true);
+        check("C-r", "\x12", false);
+        check("Enter", "\r", false);
+        check("Up", "\x1b[A", false);
+        check("C-cc", "C-cc\r", false);
+        check("C-", "C-\r", false);
+        check("C-ö", "C-ö\r", false);
+        check("print(1)", "print(1)\r", false);
+        check("two\nlines\n", "two\rlines\r", false);
+        check("two\r\nlines", "two\rlines\r", false);
+        check(" up", " up\r", false);
+    }
+}

@@ -1,0 +1,179 @@
+//! Which commands cannot do without a terminal. Pure; a command that is not understood needs none.
+
+use crow_core::shell::{self, Simple};
+
+/// What a command needs a terminal for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// For nothing.
+    Nothing,
+    /// To ask for a password or a yes; else it does its work and ends.
+    Asking,
+    /// To be spoken with: it ends when it is told to.
+    Talking,
+}
+
+/// With which arguments a program needs one.
+enum When {
+    Always,
+    /// With no more than options such as `-i`: given a script it runs that and ends.
+    Alone,
+    /// With nothing that makes it do one thing and end.
+    Without(&'static [&'static str]),
+    /// With one of these.
+    With(&'static [&'static str]),
+    /// With no more than one word that is no option, the database.
+    AtMostOne,
+}
+
+/// Options that a program run alone may have.
+const ALONE_OPTIONS: &[&str] = &["-i", "-q", "-l", "--login", "--interactive"];
+
+/// Options that give a container a terminal; without one they fail.
+const CONTAINER_OPTIONS: &[&str] = &["-t", "-it", "-ti", "--tty"];
+
+const TABLE: &[(Need, When, &[&str])] = &[
+    // They ask for a password or whether a host is known, on the terminal and nowhere else.
+    (Need::Asking, When::Without(&["-n", "--non-interactive"]), &["sudo", "doas"]),
+    (Need::Asking, When::Always, &["su", "passwd", "ssh", "ssh-add", "ssh-copy-id", "sftp", "ftp", "telnet"]),
+    (Need::Asking, When::With(CONTAINER_OPTIONS), &["docker", "podman", "kubectl"]),
+    // Without a terminal they read a script from their input, which is empty here.
+    (Need::Talking, When::Alone, &["python", "python3", "ipython", "bpython", "node", "deno", "bun"]),
+    (
+        Need::Talking,
+        When::Alone,
+        &["irb", "pry", "lua", "luajit", "ghci", "R", "julia", "erl", "iex", "scala"],
+    ),
+    (Need::Talking, When::Alone, &["jshell", "clojure", "sbcl", "guile", "ocaml", "utop", "swipl", "octave"]),
+    (Need::Talking, When::Alone, &["sh", "bash", "zsh", "dash", "ksh", "fish", "nu", "pwsh", "bc", "dc"]),
+    (Need::Talking, When::Without(&["-c", "--command", "-f", "--file", "-l", "--list"]), &["psql"]),
+    (Need::Talking, When::Without(&["-e", "--execute"]), &["mysql", "mariadb"]),
+    (Need::Talking, When::Without(&["--eval", "--file", "-f"]), &["mongosh"]),
+    (Need::Talking, When::AtMostOne, &["sqlite3", "duckdb", "redis-cli"]),
+    (Need::Talking, When::Without(&["-batch", "--batch", "-b", "--version"]), &["gdb", "lldb", "pdb"]),
+    // They draw on the whole screen.
+    (Need::Talking, When::Without(&["-b", "--version"]), &["top", "htop", "btop"]),
+    (
+        Need::Talking,
+        When::Without(&["--version"]),
+        &["vi", "vim", "nvim", "nano", "micro", "hx", "less", "more"],
+    ),
+    (Need::Talking, When::Without(&["--batch", "--version"]), &["emacs", "tig", "lazygit", "mc", "watch"]),
+];
+
+/// Tells what a command line needs a terminal for. What is piped or redirected has its input from elsewhere.
+pub(super) fn need(line: &str) -> Need {
+    if line.replace("&&", "").contains(['|', '&', '`']) || line.contains("$(") {
+        return Need::Nothing;
+    }
+    let Ok(commands) = shell::parse(line) else { return Need::Nothing };
+    match commands.split_last() {
+        Some((last, before)) if before.iter().all(is_preparation) => of(last),
+        Some(_) | None => Need::Nothing,
+    }
+}
+
+/// A command in front of another that only makes ready for it.
+fn is_preparation(command: &Simple) -> bool {
+    let program = command.words.first().and_then(|word| word.whole());
+    program.is_none_or(|program| matches!(program, "cd" | "export" | "." | "source" | "clear"))
+}
+
+fn of(command: &Simple) -> Need {
+    if !command.redirections.is_empty() || !command.documents.is_empty() {
+        return Need::Nothing;
+    }
+    let words: Option<Vec<&str>> = command.words.iter().map(|word| word.whole()).collect();
+    let Some((program, args)) = words.as_deref().and_then(|words| words.split_first()) else {
+        return Need::Nothing;
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    // Versions are part of some names: python3.12.
+    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let row = TABLE.iter().find(|(_, when, programs)| {
+        programs.iter().any(|known| *known == name || *known == plain) && fits(when, args)
+    });
+    row.map_or(Need::Nothing, |(need, ..)| *need)
+}
+
+fn fits(when: &When, args: &[&str]) -> bool {
+    let has = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
+    match when {
+        When::Always => true,
+        When::Alone => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
+        When::Without(options) => !has(options) && !args.iter().any(|arg| *arg == "--help"),
+        When::With(options) => has(options),
+        When::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(need_wanted: Need, lines: &[&str]) {
+        for line in lines {
+            assert_eq!(need(line), need_wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_talks() {
+        let lines = [
+            "python3",
+            "python3.12 -q",
+            "/usr/bin/python3 -i",
+            "cd app && python3",
+            "FOO=1 node",
+            "bash -i",
+            "psql -h localhost mydb",
+            "sqlite3 app.db",
+            "redis-cli",
+            "PS1='> ' sh",
+            "top",
+            "vim a.txt",
+            "less a.txt",
+            "gdb ./a",
+        ];
+        check(Need::Talking, &lines);
+    }
+
+    #[test]
+    fn what_asks() {
+        let lines = [
+            "sudo apt install x",
+            "ssh host uptime",
+            "cd /tmp && sudo ls",
+            "docker run -it alpine sh",
+            "docker exec -ti box bash",
+        ];
+        check(Need::Asking, &lines);
+    }
+
+    #[test]
+    fn what_needs_none() {
+        let lines = [
+            "",
+            "ls",
+            "python3 a.py",
+            "python3 -c 'print(1)'",
+            "echo 1 | python3",
+            "python3 < a.py",
+            "python3 &",
+            "psql -c 'select 1'",
+            "sqlite3 app.db 'select 1'",
+            "top -b -n 1",
+            "sudo -n true",
+            "docker build .",
+            "vim --version",
+            "node; ls",
+            "make && bash build.sh",
+            "echo 'python3",
+            "python3 <<E\n1\nE",
+            "psql --help",
+            "ls && python3",
+        ];
+        check(Need::Nothing, &lines);
+    }
+}

@@ -1,0 +1,156 @@
+//! What a call of `terminal` wants. Pure.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    keys::Typed,
+    needs::{Need, need},
+};
+use crate::tool::{Refusal, parse};
+
+/// A model that waits longer waits in vain; what takes longer goes on as a job.
+pub(super) const TIMEOUT_S_MAX: i64 = 3600;
+
+/// Linux takes no longer argument.
+const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    command: String,
+    timeout: Option<i64>,
+    is_input: bool,
+    reset: bool,
+    background: bool,
+    job: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(super) enum Act {
+    /// Run a command.
+    Start(Start),
+    /// Type to a job.
+    Type { job: Option<String>, typed: Typed, text: String, wait: Option<Duration> },
+    /// See what a job said.
+    Look { job: Option<String>, wait: Option<Duration> },
+    /// End a job, or all, and then perhaps run a command.
+    Reset { job: Option<String>, then: Option<Start> },
+}
+
+/// A command to run.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) command: String,
+    pub(super) timeout: Option<Duration>,
+    pub(super) need: Need,
+    pub(super) ground: Ground,
+}
+
+/// Whether a call waits for its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// It does, for a while.
+    Fore,
+    /// It was asked not to.
+    Back,
+}
+
+impl Start {
+    /// Tells whether it is a job from the beginning.
+    pub(super) fn is_job(&self) -> bool {
+        self.ground == Ground::Back || self.need == Need::Talking
+    }
+}
+
+impl Act {
+    /// Reads the arguments of a call.
+    pub(super) fn read(arguments: &Map<String, Value>) -> Result<Self, Refusal> {
+        let Wanted { command, timeout, is_input, reset, background, job } = parse(arguments)?;
+        let job = job.filter(|job| !job.is_empty());
+        let wait = timeout.map(seconds).transpose()?;
+        if command.contains('\0') {
+            return Err(Refusal("`command` holds a zero byte, which no command can".into()));
+        }
+        if command.len() > COMMAND_BYTES_MAX {
+            let why = format!(
+                "`command` is longer than {COMMAND_BYTES_MAX} bytes, more than the system takes; write the text to a \
+                 file and use that"
+            );
+            return Err(Refusal(why));
+        }
+        let is_empty = command.trim().is_empty();
+        match (is_input, reset) {
+            (true, true) => Err(Refusal("is_input and reset exclude each other".into())),
+            (true, false) if command.is_empty() => Ok(Self::Look { job, wait }),
+            (true, false) => Ok(Self::Type { job, typed: Typed::read(&command), text: command, wait }),
+            (false, true) => {
+                let then = (!is_empty).then(|| start(command, wait, background));
+                Ok(Self::Reset { job, then })
+            }
+            (false, false) if is_empty && job.is_some() => Ok(Self::Look { job, wait }),
+            (false, false) if is_empty => Err(Refusal("there is no command; `command` is empty".into())),
+            (false, false) if job.is_some() => {
+                let why = "`job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run \
+                           a new command";
+                Err(Refusal(why.into()))
+            }
+            (false, false) => Ok(Self::Start(start(command, wait, background))),
+        }
+    }
+}
+
+fn start(command: String, timeout: Option<Duration>, background: bool) -> Start {
+    let ground = if background { Ground::Back } else { Ground::Fore };
+    Start { need: need(&command), command, timeout, ground }
+}
+
+fn seconds(wanted: i64) -> Result<Duration, Refusal> {
+    match u64::try_from(wanted.min(TIMEOUT_S_MAX)) {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        Ok(0) | Err(_) => Err(Refusal(format!("`timeout` must be at least 1 second, not {wanted}"))),
+    }
+}
+
+/// How the model is told of the parameters.
+pub(super) fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string",
+                "description": "The command line. With is_input: the line to type, or one key (C-c, C-d, C-z, Enter, \
+                                Tab, Esc, Up, Down, Left, Right); empty to only read what the job said"
+            },
+            "timeout": {
+                "type": "integer", "minimum": 1, "maximum": TIMEOUT_S_MAX,
+                "description": "Seconds after which the command is stopped; without it a command that takes long goes \
+                                on as a job. With is_input: how long to wait, for more output when something is typed, \
+                                for the end of the job when it is only read"
+            },
+            "is_input": {
+                "type": "boolean", "default": false,
+                "description": "Type `command` to a job, or read the job, instead of running a new command"
+            },
+            "reset": {
+                "type": "boolean", "default": false,
+                "description": "End the job named by `job`, or all jobs of this session"
+            },
+            "background": {
+                "type": "boolean", "default": false,
+                "description": "Run the command as a job on a terminal of its own and do not wait for its end: for \
+                                servers, watchers and programs to type to"
+            },
+            "job": {
+                "type": "string",
+                "description": "Which job is meant, such as job-1; without it the one that was started last"
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Shows what calls want, one a line.
+#[track_caller]
+fn check(calls: &[Value], expect: Expect) {
+    let lines: String = calls
+        .iter()
+        .map(|call| match Act::read(call.as_object().unwrap()) {
+            Ok(act) => format!("{act:?}\n"),
+            Err(Refusal(sentence)) => format!("! {sentence}\n"),
+        })
+        .collect();
+    expect.assert_eq(&lines);
+}
+
+#[test]
+fn what_is_wanted() {
+    check(
+        &[
+            json!({"command": "make", "timeout": 7}),
+            json!({"command": "make", "background": true, "is_input": false}),
+            json!({"command": "python3"}),
+            json!({"command": "1 + 1", "is_input": true, "background": true}),
+            json!({"command": " ", "is_input": true, "job": "job-2"}),
+            json!({"command": "", "is_input": true, "job": "", "timeout": 60}),
+            json!({"job": "job-2"}),
+            json!({"reset": true}),
+            json!({"reset": true, "job": "job-1", "command": ""}),
+            json!({"reset": true, "command": "make", "timeout": 99_999_999}),
+        ],
+        expect![[r#"
+            Start(Start { command: "make", timeout: Some(7s), need: Nothing, ground: Fore })
+            Start(Start { command: "make", timeout: None, need: Nothing, ground: Back })
+            Start(Start { command: "python3", timeout: None, need: Talking, ground: Fore })
+            Type { job: None, typed: Line("1 + 1"), text: "1 + 1", wait: None }
+            Type { job: Some("job-2"), typed: Line(" "), text: " ", wait: None }
+            Look { job: None, wait: Some(60s) }
+            Look { job: Some("job-2"), wait: None }
+            Reset { job: None, then: None }
+            Reset { job: Some("job-1"), then: None }
+            Reset { job: None, then: Some(Start { command: "make", timeout: Some(3600s), need: Nothing, ground: Fore }) }
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_refused() {
+    check(
+        &[
+            json!({}),
+            json!({"command": "  \n"}),
+            json!({"command": "", "background": true}),
+            json!({"command": "ls", "is_input": true, "reset": true}),
+            json!({"command": "ls", "job": "job-1"}),
+            json!({"command": "ls", "timeout": 0}),
+            json!({"command": "ls", "timeout": -5}),
+            json!({"command": "l\u{0}s"}),
+            json!({"command": "\u{0}", "is_input": true}),
+            json!({"command": "x".repeat(1024 * 1024)}),
+            json!({"command": ["ls"]}),
+            json!({"command": "ls", "timeout": "soon"}),
+        ],
+        expect![[r#"
+            ! there is no command; `command` is empty
+            ! there is no command; `command` is empty
+            ! there is no command; `command` is empty
+            ! is_input and reset exclude each other
+            ! `job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run a new command
+            ! `timeout` must be at least 1 second, not 0
+            ! `timeout` must be at least 1 second, not -5
+            ! `command` holds a zero byte, which no command can
+            ! `command` holds a zero byte, which no command can
+            ! `command` is longer than 131071 bytes, more than the system takes; write the text to a file and use that
+            ! the arguments do not fit: invalid type: sequence, expected a string
+            ! the arguments do not fit: invalid type: string "soon", expected i64
+        "#]],
+    );
+}

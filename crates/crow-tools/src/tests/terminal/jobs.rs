@@ -1,0 +1,277 @@
+use std::time::{Duration, Instant};
+
+use crow_core::{Arguments, Call, CallId, Confinement};
+use expect_test::expect;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::{Machine, check, show};
+use crate::{Equipment, ToolCx, Tools, Workspace};
+
+/// Far beyond what anything here takes; reached only when something hangs.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// Reads a job until it said a text; gives all it said, and the last line about how it stands.
+async fn until(machine: &Machine, text: &str) -> String {
+    let began = Instant::now();
+    let mut said = String::new();
+    loop {
+        let call = json!({"command": "", "is_input": true});
+        let heard = machine.call("terminal", call).await;
+        let (_, heard) = heard.split_once('\n').unwrap();
+        said += heard.trim_start_matches("Done: ").trim_start_matches("(nothing new)\n");
+        if said.contains(text) {
+            return said;
+        }
+        said = said.replace("job-1 is running\n", "");
+        assert!(began.elapsed() < STUCK, "it said only {said:?}");
+    }
+}
+
+async fn start(machine: &Machine, command: &str) -> String {
+    machine.call("terminal", json!({"command": command, "background": true})).await
+}
+
+async fn kind(machine: &Machine, text: &str) -> String {
+    machine.call("terminal", json!({"command": text, "is_input": true})).await
+}
+
+#[tokio::test]
+async fn a_job_is_started_read_typed_to_and_ended() {
+    let machine = Machine::new(|_| ());
+    let begun = start(&machine, "echo up; read name; echo \"hello $name\"; sleep 1000").await;
+    expect![[r#"
+        > `echo up; read name; echo "hello $name"; sleep 1000` in the background Execute Runs("echo up; read name; echo \"hello $name\"; sleep 1000")
+        Done: up
+        job-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
+    "#]]
+    .assert_eq(&begun);
+    let typed = kind(&machine, "crow").await;
+    assert!(typed.starts_with("> job-1 ← crow Execute Runs(\"crow\")\nDone: crow\n"), "{typed}");
+    let said = if typed.contains("hello") { typed } else { until(&machine, "hello").await };
+    assert!(said.ends_with("hello crow\njob-1 is running\n"), "{said}");
+    let ended = machine.call("terminal", json!({"command": "", "reset": true, "job": "job-1"})).await;
+    expect![[r#"
+        > End job-1 Execute Nothing
+        Done: ended job-1 `echo up; read name; echo "hello $name"; sleep 1000`
+    "#]]
+    .assert_eq(&ended);
+    assert_eq!(machine.tools.n_programs(), 0);
+}
+
+#[tokio::test]
+async fn a_shell_becomes_a_job_and_ends_when_told() {
+    let machine = Machine::new(|_| ());
+    let begun = machine.call("terminal", json!({"command": "PS1='> ' sh"})).await;
+    assert!(begun.contains("\njob-1 is running; "), "{begun}");
+    let mut said = kind(&machine, "echo $((6 * 7)) $TERM $PAGER ${CARGO_MANIFEST_DIR-hidden}").await;
+    if !said.contains("42 dumb") {
+        said = until(&machine, "42 dumb").await;
+    }
+    assert!(said.contains("42 dumb cat hidden\n"), "{said}");
+    let mut said = kind(&machine, "exit 3").await;
+    if !said.contains("is over") {
+        said = machine.call("terminal", json!({"command": "", "is_input": true, "timeout": 60})).await;
+    }
+    assert!(said.contains("Failed: ") && said.ends_with("job-1 is over: exit code 3\n"), "{said}");
+    let again = machine.call("terminal", json!({"command": "", "is_input": true})).await;
+    expect![[r#"
+        > Read job-1 Execute Nothing
+        Failed: (nothing new)
+        job-1 is over: exit code 3
+    "#]]
+    .assert_eq(&again);
+}
+
+#[tokio::test]
+async fn what_ends_at_once_is_no_job() {
+    let machine = Machine::new(|_| ());
+    let said = start(&machine, "tty > /dev/null && echo hi").await;
+    assert!(said.ends_with("Done: hi\n"), "{said}");
+    let said = start(&machine, "echo no; exit 4").await;
+    assert!(said.ends_with("Failed: no\nexit code 4\n"), "{said}");
+    let said = kind(&machine, "x").await;
+    assert!(said.contains("there is no job in this session"), "{said}");
+}
+
+fn hasty() -> Machine {
+    let machine = Machine::new(|_| ());
+    let equipment = Equipment {
+        spill_dir: machine.folder.path().to_owned(),
+        soft_limit: Some(Duration::from_secs(1)),
+        ..Equipment::default()
+    };
+    Machine { tools: Tools::builtin(equipment), ..machine }
+}
+
+#[tokio::test]
+async fn what_takes_long_goes_on_as_a_job() {
+    let machine = hasty();
+    let said = machine.call("terminal", json!({"command": "echo begun; sleep 1000"})).await;
+    let (_, said) = said.split_once('\n').unwrap();
+    expect![[r#"
+        Done: begun
+        not done after 1 s, it goes on as job-1; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
+    "#]]
+    .assert_eq(said);
+    let refused = kind(&machine, "go").await;
+    assert!(
+        refused.contains("Failed: nothing can be typed to job-1: it was not started in the background"),
+        "{refused}"
+    );
+    let ended = kind(&machine, "C-c").await;
+    let (_, ended) = ended.split_once('\n').unwrap();
+    assert_eq!(ended, "Failed: (nothing new)\njob-1 is over: ended by signal 2\n");
+    assert_eq!(machine.tools.n_programs(), 0);
+}
+
+#[tokio::test]
+async fn an_end_is_told_with_the_next_call() {
+    let machine = Machine::new(|_| ());
+    start(&machine, "echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye").await;
+    machine.call("terminal", json!({"command": "touch go"})).await;
+    let began = Instant::now();
+    let told = loop {
+        let said = machine.call("terminal", json!({"command": "echo well"})).await;
+        if said.contains("job-1") {
+            break said;
+        }
+        assert!(began.elapsed() < STUCK, "{said}");
+    };
+    let told = told.split_once('\n').unwrap().1;
+    expect![[r#"
+        Done: well
+        (job-1 `echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye` is over: exit code 0; what it still said can be read with is_input)
+    "#]]
+    .assert_eq(told);
+    let said = machine.call("terminal", json!({"command": "echo well"})).await;
+    assert!(said.ends_with("Done: well\n"), "{said}");
+    let said = machine.call("terminal", json!({"command": "", "is_input": true})).await;
+    assert!(said.ends_with("Done: bye\njob-1 is over: exit code 0\n"), "{said}");
+}
+
+#[tokio::test]
+async fn jobs_end_with_their_session() {
+    let machine = Machine::new(|_| ());
+    let Machine { tools, workspace, folder, cut } = machine;
+    let moved = Workspace::new(folder.path().to_owned(), &[], Vec::new()).with_jobs_of(&workspace);
+    let machine = Machine { tools, workspace, folder, cut };
+    start(&machine, "echo up; sleep 1000").await;
+    assert_eq!(machine.tools.n_programs(), 1);
+    let Machine { tools, workspace, .. } = machine;
+    drop(workspace);
+    assert_eq!(tools.n_programs(), 1, "the session goes on elsewhere");
+    drop(moved);
+    let began = Instant::now();
+    while tools.n_programs() > 0 {
+        assert!(began.elapsed() < STUCK);
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn jobs_end_with_everything() {
+    let machine = Machine::new(|_| ());
+    start(&machine, "echo up; sleep 1000").await;
+    machine.tools.stop();
+    let said = machine.call("terminal", json!({"command": "", "is_input": true, "timeout": 60})).await;
+    assert!(said.ends_with("job-1 is over: ended by signal 9\n"), "{said}");
+}
+
+#[tokio::test]
+async fn a_cut_turn_leaves_its_job() {
+    let machine = Machine::new(|_| ());
+    start(&machine, "echo up; sleep 1000").await;
+    let cut = CancellationToken::new();
+    let cx = ToolCx { cut: &cut, ..machine.cx(&|_| ()) };
+    let call = call(json!({"command": "", "is_input": true, "timeout": 60}));
+    let (outcome, ()) = tokio::join!(machine.tools.run(&call, cx), async { cut.cancel() });
+    expect![[r#"
+        Failed: (nothing new)
+        job-1 is running
+        stopped: the turn was cancelled
+    "#]]
+    .assert_eq(&show(&outcome));
+    assert_eq!(machine.tools.n_programs(), 1);
+}
+
+fn call(arguments: Value) -> Call {
+    let arguments = Arguments::Valid(arguments.as_object().unwrap().clone());
+    Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments }
+}
+
+#[tokio::test]
+async fn there_are_only_so_many() {
+    let machine = Machine::new(|_| ());
+    for _ in 0..16 {
+        start(&machine, "echo up; sleep 1000").await;
+    }
+    let said = start(&machine, "echo up; sleep 1000").await;
+    assert!(said.contains("Failed: not started: 16 jobs run"), "{said}");
+    let said = machine.call("terminal", json!({"reset": true, "job": "job-7", "command": "echo next"})).await;
+    assert!(said.ends_with("Done: ended job-7 `echo up; sleep 1000`\nnext\n"), "{said}");
+    let said = start(&machine, "echo up; sleep 1000").await;
+    assert!(said.contains("job-17 is running"), "{said}");
+    let said = machine.call("terminal", json!({"reset": true, "command": ""})).await;
+    assert_eq!(said.lines().count(), 17, "{said}");
+    assert_eq!(machine.tools.n_programs(), 0);
+}
+
+#[tokio::test]
+async fn more_rights_than_its_own_are_not_typed() {
+    let machine = Machine::new(|_| ());
+    start(&machine, "echo up; cat").await;
+    let cx = ToolCx { confinement: Confinement::Project, ..machine.cx(&|_| ()) };
+    let outcome = machine.tools.run(&call(json!({"command": "rm x", "is_input": true})), cx).await;
+    assert!(show(&outcome).contains("not typed: job-1 was started with more rights"), "{outcome:?}");
+    let outcome =
+        machine.tools.run(&call(json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
+    assert!(show(&outcome).ends_with("job-1 is over: ended by signal 2\n"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn another_sessions_jobs_are_not_seen() {
+    let machine = Machine::new(|_| ());
+    start(&machine, "echo up; sleep 1000").await;
+    let other = Workspace::new(machine.workspace.cwd().to_owned(), &[], Vec::new());
+    let cx = ToolCx { workspace: &other, ..machine.cx(&|_| ()) };
+    let outcome = machine.tools.run(&call(json!({"reset": true, "job": "job-1"})), cx).await;
+    assert!(
+        show(&outcome).contains("there is no job `job-1` in this session. There are none."),
+        "{outcome:?}"
+    );
+    let outcome = machine.tools.run(&call(json!({"reset": true})), cx).await;
+    assert!(show(&outcome).contains("there was no job to end"), "{outcome:?}");
+    assert_eq!(machine.tools.n_programs(), 1);
+}
+
+#[tokio::test]
+async fn odd_calls() {
+    let calls = [
+        json!({"reset": true}),
+        json!({"command": "x", "is_input": true}),
+        json!({"command": "", "is_input": true, "job": "job-9"}),
+        json!({"command": "ls", "timeout": 0}),
+        json!({"command": "C-c", "is_input": true}),
+        json!({"command": "Enter", "is_input": true, "job": "../x\ny"}),
+        json!({"command": 7, "background": "yes"}),
+    ];
+    let calls: Vec<_> = calls.into_iter().map(|call| ("terminal", call)).collect();
+    check(|_| (), &calls, expect![[r#"
+        > End all jobs Execute Nothing
+        Done: there was no job to end
+        > job ← x Execute Runs("x")
+        Failed: there is no job in this session; background=true starts one
+        > Read job-9 Execute Nothing
+        Failed: there is no job `job-9` in this session. There are none.
+        > `ls` Execute Nothing
+        Failed: `timeout` must be at least 1 second, not 0
+        > job ← C-c Execute Nothing
+        Failed: there is no job in this session; background=true starts one
+        > ../x… Execute Runs("Enter")
+        Failed: there is no job `../x
+        y` in this session. There are none.
+        > terminal Execute Nothing
+        Failed: `terminal` was not run: `command` must be a string, not the number 7; `background` must be true or false, not the string "yes"
+    "#]]).await;
+}
