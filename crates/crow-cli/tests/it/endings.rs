@@ -105,6 +105,24 @@ fn measured(what: &str, started: Instant) {
 }
 
 #[test]
+fn a_job_ends_with_its_session() {
+    check(async {
+        let job = FOR_EVER.replace(r#"wait"}"#, r#"wait","background":true}"#);
+        let mut stage = Stage::new(&format!("{job}\ntext \"It runs.\"")).await;
+        let session = stage.client.new_session(&stage.world.project()).await;
+        stage.client.request("session/prompt", prompt(&session, "go")).await.expect("the turn ends");
+        let pid = |name: &str| fs::read_to_string(stage.world.project().join(name)).expect("a pid");
+        let pids = ["shell", "child"].map(|name| pid(name).trim().to_owned());
+        for pid in &pids {
+            assert!(Path::new("/proc").join(pid).exists(), "the job goes on after its turn");
+        }
+        let closed = stage.client.request("session/close", json!({"sessionId": session})).await;
+        closed.expect("the session closes");
+        gone(&pids).await;
+    });
+}
+
+#[test]
 fn an_idle_agent_ends_with_its_client() {
     check(async {
         let mut stage = Stage::new("").await;

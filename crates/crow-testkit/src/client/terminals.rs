@@ -53,9 +53,10 @@ impl Terminals {
 
     /// Starts a command; gives its id and how it is spelled, or why not.
     pub(crate) fn create(&mut self, params: &Value) -> Result<(String, String), String> {
-        let words = params["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let words: Vec<&str> =
+            params["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut command = Command::new(params["command"].as_str().unwrap_or_default());
-        command.args(words.clone());
+        command.args(&words);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &self.home);
         for pair in params["env"].as_array().into_iter().flatten() {
             command
@@ -76,8 +77,7 @@ impl Terminals {
         let output = Receiver::from_owned_fd(OwnedFd::from(output)).expect("it is a pipe");
         tokio::spawn(run(child, output, shows));
         let id = format!("term-{}", self.open.len() + self.shown.len() + 1);
-        let spelled = words
-            .fold(params["command"].as_str().unwrap_or_default().to_owned(), |line, word| line + " " + word);
+        let spelled = spelled(params["command"].as_str().unwrap_or_default(), &words);
         self.open
             .insert(id.clone(), Terminal { command: spelled.clone(), group: Pid::from_raw(group), seen });
         Ok((id, spelled))
@@ -130,6 +130,14 @@ impl Terminals {
     /// The terminals that nobody released.
     pub(crate) fn unreleased(&self) -> Vec<String> {
         self.open.iter().map(|(id, terminal)| format!("{id}: {}", terminal.command)).collect()
+    }
+}
+
+/// Spells a command; of a warden around it only that it is there.
+fn spelled(program: &str, words: &[&str]) -> String {
+    match (words.first(), words.iter().position(|word| *word == "--")) {
+        (Some(&"sandbox-exec"), Some(at)) => format!("(held) {}", words[at + 1..].join(" ")),
+        (_, _) => [&[program], words].concat().join(" "),
     }
 }
 

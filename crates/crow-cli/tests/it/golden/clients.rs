@@ -65,6 +65,42 @@ fn a_command_runs_too_long_in_the_editor() {
 }
 
 #[test]
+fn a_job_in_the_editors_terminal() {
+    check(
+        r#"
+        client: {"terminal": true}
+        config: permissions: { mode: auto }
+        model: call terminal {"command":"echo up; tail -f /dev/null","background":true}
+        model: call terminal {"command":"","is_input":true}
+        model: call terminal {"command":"crow","is_input":true,"job":"job-1"}
+        model: call terminal {"command":"","reset":true}
+        model: text "Done."
+        > prompt go
+        > end
+        "#,
+        &expect![""],
+    );
+}
+
+#[test]
+fn a_job_of_our_own() {
+    check(
+        r#"
+        client: {"_meta": {"terminal_output": true}}
+        config: permissions: { mode: auto }
+        model: call terminal {"command":"echo up; cat","background":true}
+        model: call terminal {"command":"crow","is_input":true}
+        model: call terminal {"command":"C-c","is_input":true,"job":"job-1","timeout":60}
+        model: call terminal {"command":"","reset":true}
+        model: text "Done."
+        > prompt go
+        > end
+        "#,
+        &expect![""],
+    );
+}
+
+#[test]
 fn output_is_shown_live() {
     check(
         r#"
