@@ -112,7 +112,7 @@ pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(word) => Err(BadOrders::NotText(word.to_string_lossy().into_owned())),
     };
     match orders {
-        Ok(orders) => duty::serve(orders),
+        Ok(orders) => duty::serve(&orders),
         Err(bad) => {
             say(&format!("{bad}\n{}", orders::USAGE));
             ExitCode::from(CODE_USAGE)

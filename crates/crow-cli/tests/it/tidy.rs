@@ -28,7 +28,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
 ];
 
 /// Crates that stand for an outside thing, with the one crate of ours that owns it.
-const OWNED: [(&str, &[&str]); 6] = [
+const OWNED: [(&str, &[&str]); 8] = [
     ("agent-client-protocol", &["crow-acp"]),
     ("rusqlite", &["crow-store"]),
     // Models answer over HTTP, and so do MCP servers.
@@ -36,6 +36,8 @@ const OWNED: [(&str, &[&str]); 6] = [
     ("rmcp", &["crow-tools"]),
     ("pty-process", &["crow-process"]),
     ("process-wrap", &["crow-process"]),
+    ("landlock", &["crow-process"]),
+    ("seccompiler", &["crow-process"]),
 ];
 
 /// What the thinking may never name, beside the crates above.
@@ -61,7 +63,11 @@ fn manifests() -> BTreeMap<String, Manifest> {
         };
         let mut dependencies: Vec<String> = names("dependencies");
         dependencies.extend(names("build-dependencies"));
-        assert!(table.get("target").is_none(), "{}: dependencies stand in one place", folder.display());
+        let targets = table.get("target").and_then(toml::Value::as_table);
+        for target in targets.into_iter().flat_map(toml::Table::values) {
+            let table = target.get("dependencies").and_then(toml::Value::as_table);
+            dependencies.extend(table.into_iter().flat_map(|table| table.keys().cloned()));
+        }
         let name = table["package"]["name"].as_str().expect("a name").to_owned();
         (name, Manifest { dependencies, for_tests: names("dev-dependencies") })
     };

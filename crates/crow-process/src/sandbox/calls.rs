@@ -57,10 +57,9 @@ const FORBIDDEN: &[libc::c_long] = &[
 const ABSENT: &[libc::c_long] =
     &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
-/// Both put input into a terminal, where a shell of the person's would run it.
-#[expect(clippy::cast_lossless, reason = "the C libraries do not agree on the type")]
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, TIOCLINUX];
-const TIOCLINUX: u64 = 0x541c;
+/// TIOCSTI and TIOCLINUX: both put input into a terminal, where a shell of the person's would run it. The C libraries
+/// do not agree on the type of the one and do not know the other.
+const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 
 /// Kinds of sockets that a closed network leaves: between programs of this machine, and asking the kernel about
 /// interfaces, without which name lookups of local names fail.

@@ -114,7 +114,13 @@ fn close_on_exec() -> io::Result<()> {
     let done = unsafe {
         libc::syscall(libc::SYS_close_range, FIRST_OTHER, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
     };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        _ if done == 0 => Ok(()),
+        // A kernel older than this has no rules for files either.
+        Some(libc::ENOSYS | libc::EINVAL) => Ok(()),
+        _ => Err(error),
+    }
 }
 
 /// The first descriptor behind stdin, stdout and stderr.

@@ -38,14 +38,14 @@ use super::{
 const LOOK_EVERY_MS: u16 = 500;
 
 /// Serves until the command is over; then ends as it did.
-pub(super) fn serve(orders: Orders) -> ExitCode {
+pub(super) fn serve(orders: &Orders) -> ExitCode {
     let Err(error) = stand(orders);
     say(&format!("could not watch the command: {error}"));
     ExitCode::from(CODE_CANNOT)
 }
 
-fn stand(orders: Orders) -> io::Result<Infallible> {
-    let mut front = Front::new(orders.master)?;
+fn stand(orders: &Orders) -> io::Result<Infallible> {
+    let front = Front::new(orders.master)?;
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     #[expect(unsafe_code, reason = "the keeper is the same program, no other one")]
     // SAFETY: a warden has one thread, so the copy has every lock free and may do anything.
@@ -58,7 +58,10 @@ fn stand(orders: Orders) -> io::Result<Infallible> {
             drop(read);
             // Whoever is first; a signal for our group must not reach the keeper.
             let _ = setpgid(child, child);
-            front.watch(child, write)
+            // While it is open the keeper knows that we are here.
+            let over = front.watch(child);
+            drop(write);
+            over
         }
     }
 }
@@ -89,9 +92,8 @@ impl Front {
         Ok(Self { signals, parent, masters: parent_end.into_iter().chain(master).collect(), is_told })
     }
 
-    /// Passes signals on until the keeper has ended; ends at once when one of the masters does. `_held` stays open
-    /// as long as we are: that is how the keeper knows.
-    fn watch(&mut self, keeper: Pid, _held: OwnedFd) -> io::Result<Infallible> {
+    /// Passes signals on until the keeper has ended; ends at once when one of the masters does.
+    fn watch(&self, keeper: Pid) -> io::Result<Infallible> {
         let tick = if self.is_told { PollTimeout::NONE } else { PollTimeout::from(LOOK_EVERY_MS) };
         loop {
             let mut wanted = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
@@ -106,9 +108,11 @@ impl Front {
                 std::process::exit(i32::from(CODE_CANNOT));
             }
             while let Some(signal) = self.signals.next()? {
-                match signal {
-                    Signal::SIGCHLD => self.look_at(keeper)?,
-                    _ => drop(kill(keeper, signal)),
+                if signal == Signal::SIGCHLD {
+                    self.look_at(keeper)?;
+                } else {
+                    // It may be about to tell us of its end.
+                    let _ = kill(keeper, signal);
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::{io, os::unix::process::CommandExt as _, process::ExitCode};
 use super::{CODE_CANNOT, CODE_NO_PROGRAM, orders::Orders, say};
 
 /// Becomes the command.
-pub(super) fn serve(orders: Orders) -> ExitCode {
+pub(super) fn serve(orders: &Orders) -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
     let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
     say(&format!("could not start {}: {error}", orders.program));

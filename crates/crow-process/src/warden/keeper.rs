@@ -34,8 +34,8 @@ use crate::sandbox::{Cell, Look};
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// Keeps the command of these orders for as long as somebody holds the other end of `front`.
-pub(super) fn keep(orders: Orders, front: OwnedFd) -> ! {
-    let code = match Keeper::start(&orders, front) {
+pub(super) fn keep(orders: &Orders, front: OwnedFd) -> ! {
+    let code = match Keeper::start(orders, front) {
         Ok(keeper) => match keeper.watch() {
             Ok(status) => ending::end_as(status),
             Err(error) => {

@@ -29,18 +29,15 @@ const KILLED_WITHIN: Duration = Duration::from_secs(5);
 /// Dead children tell of themselves; this is for those that a killed parent just handed to us.
 const LOOK_EVERY_MS: u16 = 5;
 
-/// Each round stops what the round before missed; only a process that forks on and on needs more than two.
-const STOP_ROUNDS_MAX: usize = 50;
-
 /// Asks all descendants to end, and ends them when they do not.
 pub(super) fn end_gently(signals: &Signals) -> io::Result<()> {
     if reap()? == Left::Nobody {
         return Ok(());
     }
-    for pid in descendants()? {
+    walk(|pid| {
         tell(pid, Signal::SIGTERM);
         tell(pid, Signal::SIGCONT);
-    }
+    })?;
     let deadline = Instant::now() + GRACE;
     while Instant::now() < deadline {
         if reap()? == Left::Nobody {
@@ -55,16 +52,20 @@ pub(super) fn end_gently(signals: &Signals) -> io::Result<()> {
 pub(super) fn end_now(signals: &Signals) -> io::Result<()> {
     let deadline = Instant::now() + KILLED_WITHIN;
     while reap()? == Left::Somebody && Instant::now() < deadline {
-        // What stands still starts nothing new.
-        let mut stopped = BTreeSet::new();
-        for _ in 0..STOP_ROUNDS_MAX {
-            let fresh: Vec<Pid> = descendants()?.into_iter().filter(|&pid| stopped.insert(pid)).collect();
-            if fresh.is_empty() {
-                break;
-            }
-            fresh.into_iter().for_each(|pid| tell(pid, Signal::SIGSTOP));
+        // What stands still starts nothing new. Who forks on and on is caught in one of the rounds, since a round takes
+        // less time than a program to start.
+        let (mut stopped, mut found) = (BTreeSet::new(), Vec::new());
+        let mut has_news = true;
+        while has_news && Instant::now() < deadline {
+            has_news = false;
+            found.clear();
+            walk(|pid| {
+                tell(pid, Signal::SIGSTOP);
+                has_news |= stopped.insert(pid);
+                found.push(pid);
+            })?;
         }
-        descendants()?.into_iter().for_each(|pid| tell(pid, Signal::SIGKILL));
+        found.iter().for_each(|&pid| tell(pid, Signal::SIGKILL));
         pause(signals)?;
     }
     Ok(())
@@ -102,13 +103,39 @@ fn pause(signals: &Signals) -> io::Result<()> {
     }
 }
 
-/// Everybody who descends from us, parents first.
-fn descendants() -> io::Result<Vec<Pid>> {
+/// Visits everybody who descends from us, each before its own children are looked for.
+fn walk(mut visit: impl FnMut(Pid)) -> io::Result<()> {
+    let mut open = vec![getpid().as_raw()];
+    if children(open[0]).is_none() {
+        scan()?.into_iter().for_each(visit);
+        return Ok(());
+    }
+    while let Some(pid) = open.pop() {
+        // Who has gone since then has no children any more.
+        for child in children(pid).unwrap_or_default() {
+            visit(Pid::from_raw(child));
+            open.push(child);
+        }
+    }
+    Ok(())
+}
+
+/// The children of a process; `None` when it is gone or the kernel keeps no such lists.
+fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let list = fs::read_to_string(thread.path().join("children")).ok()?;
+        children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(children)
+}
+
+/// Everybody who descends from us, parents first, found among all processes there are.
+fn scan() -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        // Who has gone since then has no parent any more.
         let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
         if let Some(parent) = parent_of(&stat) {
             children.entry(parent).or_default().push(pid);
@@ -129,4 +156,21 @@ fn parent_of(stat: &[u8]) -> Option<i32> {
     let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(&stat[name_ends + 1..]).ok()?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_read_whatever_the_name() {
+        for (stat, parent) in [
+            ("12 (sh) S 34 12 12", Some(34)),
+            ("12 (a) b) (c)) R 5 1", Some(5)),
+            ("12 (sh)", None),
+            ("", None),
+        ] {
+            assert_eq!(parent_of(stat.as_bytes()), parent, "{stat}");
+        }
+    }
 }
