@@ -325,6 +325,24 @@ pub enum Touch {
         /// The tool's name there.
         tool: String,
     },
+    /// Reads a page of the web.
+    Fetches {
+        /// Its host, with the port where that is not the usual one.
+        site: String,
+        /// Where that is.
+        reach: Reach,
+    },
+    /// Sends words to the search service that the person chose.
+    Searches,
+}
+
+/// Where a site is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// On the public internet, where everybody sees the same.
+    Public,
+    /// On this machine, in its network, or named by the person's own settings.
+    Private,
 }
 
 /// What came of a call, for its two audiences.

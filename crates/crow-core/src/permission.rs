@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
 pub use self::rules::{BadRule, Rule, Rules};
-use crate::{Approval, Facets, Touch};
+use crate::{Approval, Facets, Reach, Touch};
 
 /// How much the agent may do on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,6 +92,10 @@ pub enum Grant {
         /// The tool's name there.
         tool: String,
     },
+    /// Reading pages of a site.
+    Site(String),
+    /// Searching the web.
+    Searches,
 }
 
 /// What a person said "always" to in a session.
@@ -112,7 +116,7 @@ impl Grants {
                 let each = commands.into_iter().map(|command| Grant::Commands(BTreeSet::from([command])));
                 self.allowed.extend(each);
             }
-            Grant::Edits | Grant::Tool { .. } => {
+            Grant::Edits | Grant::Tool { .. } | Grant::Site(_) | Grant::Searches => {
                 self.refused.remove(&grant);
                 self.allowed.insert(grant);
             }
@@ -165,6 +169,7 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
     let called = match &facets.touch {
         Touch::Calls { server, tool } => Some((server.as_str(), tool.as_str())),
         Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) | Touch::Runs(_) => None,
+        Touch::Fetches { .. } | Touch::Searches => None,
     };
     if let Some(rule) = Rules::tool(&law.rules.deny, tool, called) {
         return forbidden(rule);
@@ -196,6 +201,15 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
                 Mode::Ask | Mode::AcceptEdits => Verdict::Ask { always: Some(grant), why: None },
             }
         }
+        Touch::Fetches { site, reach: Reach::Private } => {
+            // What a page in the web said must not reach services that trust whoever is near.
+            let why = format!("{site} is not on the public internet");
+            granted(grants, Grant::Site(site.clone())).unwrap_or_else(|always| ask(always, Some(why)))
+        }
+        Touch::Fetches { site, reach: Reach::Public } => {
+            looks_up(law, grants, Grant::Site(site.clone()), is_allowed)
+        }
+        Touch::Searches => looks_up(law, grants, Grant::Searches, is_allowed),
     }
 }
 
@@ -205,6 +219,25 @@ pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
         Verdict::Allow => Approval::Law,
         Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
     }
+}
+
+/// Judges what only reads, but tells the outside what is read: `plan` asks as well.
+fn looks_up(law: &Law<'_>, grants: &Grants, grant: Grant, is_allowed: bool) -> Verdict {
+    let is_free = is_allowed || law.mode == Mode::Auto;
+    granted(grants, grant).unwrap_or_else(|always| if is_free { Verdict::Allow } else { ask(always, None) })
+}
+
+/// The verdict of what a person said "always" to; the other side is what nothing was said of.
+fn granted(grants: &Grants, grant: Grant) -> Result<Verdict, Grant> {
+    match grant {
+        grant if grants.refused.contains(&grant) => Ok(refused()),
+        grant if grants.allows(&grant) => Ok(Verdict::Allow),
+        grant => Err(grant),
+    }
+}
+
+fn ask(always: Grant, why: Option<String>) -> Verdict {
+    Verdict::Ask { always: Some(always), why }
 }
 
 fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) -> Verdict {

@@ -15,6 +15,8 @@ fn conflict(earlier: &Touch, later: &Touch) -> bool {
         (Touch::Nothing, _) | (_, Touch::Nothing) => false,
         // What a server touches is not ours to know, and it takes calls side by side.
         (Touch::Calls { .. }, _) | (_, Touch::Calls { .. }) => false,
+        // Nor is what a server of this project would answer while something is changed here.
+        (Touch::Fetches { .. } | Touch::Searches, _) | (_, Touch::Fetches { .. } | Touch::Searches) => false,
         (Touch::Reads(_), Touch::Reads(_)) => false,
         (Touch::Reads(a) | Touch::Writes(a), Touch::Reads(b) | Touch::Writes(b)) => {
             a.iter().any(|path| b.iter().any(|other| overlap(path, other)))

@@ -1,6 +1,7 @@
 mod commands;
 mod properties;
 mod rules;
+mod web;
 
 use expect_test::{Expect, expect};
 
@@ -25,6 +26,8 @@ fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
                     None => "each time".to_owned(),
                     Some(Grant::Edits) => "always edits".to_owned(),
                     Some(Grant::Tool { server, tool }) => format!("always {tool} of {server}"),
+                    Some(Grant::Site(site)) => format!("always {site}"),
+                    Some(Grant::Searches) => "always searches".to_owned(),
                     Some(Grant::Commands(commands)) => {
                         let commands = commands.into_iter().collect::<Vec<_>>().join("` `");
                         format!("always `{commands}`")
@@ -80,6 +83,8 @@ fn judged(mode: Mode, rules: &Rules, touch: &Touch, grants: &Grants) -> Verdict 
         Touch::Writes(_) => "write",
         Touch::Runs(_) => "terminal",
         Touch::Calls { .. } => "docs_search",
+        Touch::Fetches { .. } => "web_fetch",
+        Touch::Searches => "web_search",
     };
     let facets =
         Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crow_core::{
-    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanStatus, Status, ToolKind, Touch,
+    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanStatus, Reach, Status, ToolKind, Touch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,16 @@ enum TouchRow<'a> {
     Reads(Cow<'a, [String]>),
     Writes(Cow<'a, [String]>),
     Runs(Cow<'a, str>),
-    Calls { server: Cow<'a, str>, tool: Cow<'a, str> },
+    Calls {
+        server: Cow<'a, str>,
+        tool: Cow<'a, str>,
+    },
+    Fetches {
+        site: Cow<'a, str>,
+        #[serde(with = "ReachRow")]
+        reach: Reach,
+    },
+    Searches,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,6 +116,13 @@ enum ToolKindRow {
     Think,
     Fetch,
     Other,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Reach", rename_all = "snake_case")]
+enum ReachRow {
+    Public,
+    Private,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -174,6 +190,8 @@ impl<'a> ShownRow<'a> {
             Touch::Writes(paths) => TouchRow::Writes(paths.into()),
             Touch::Runs(command) => TouchRow::Runs(command.into()),
             Touch::Calls { server, tool } => TouchRow::Calls { server: server.into(), tool: tool.into() },
+            Touch::Fetches { site, reach } => TouchRow::Fetches { site: site.into(), reach: *reach },
+            Touch::Searches => TouchRow::Searches,
         };
         Self {
             title: facets.title.as_str().into(),
@@ -193,6 +211,8 @@ impl<'a> ShownRow<'a> {
             TouchRow::Calls { server, tool } => {
                 Touch::Calls { server: server.into_owned(), tool: tool.into_owned() }
             }
+            TouchRow::Fetches { site, reach } => Touch::Fetches { site: site.into_owned(), reach },
+            TouchRow::Searches => Touch::Searches,
         };
         let locations = self.locations.into_iter().map(LocationRow::into_location).collect();
         let facets = Facets { title: self.title.into_owned(), kind: self.kind, locations, touch };

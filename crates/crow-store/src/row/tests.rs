@@ -1,6 +1,6 @@
 use crow_core::{
     Arguments, Call, CallId, Content, Ended, Entry, Facets, Failure, FailureKind, Location, MessageId,
-    Outcome, Part, PlanEntry, PlanStatus, Prompt, Reply, Status, ToolKind, Touch, Usage,
+    Outcome, Part, PlanEntry, PlanStatus, Prompt, Reach, Reply, Status, ToolKind, Touch, Usage,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -135,6 +135,9 @@ fn facets() -> impl Strategy<Value = Facets> {
         vec(text(), 0..3).prop_map(Touch::Writes),
         text().prop_map(Touch::Runs),
         (text(), text()).prop_map(|(server, tool)| Touch::Calls { server, tool }),
+        (text(), select(vec![Reach::Public, Reach::Private]))
+            .prop_map(|(site, reach)| Touch::Fetches { site, reach }),
+        Just(Touch::Searches),
     ];
     (text(), select(kinds), vec(location, 0..3), touch).prop_map(|(title, kind, locations, touch)| Facets {
         title,

@@ -1,0 +1,169 @@
+use expect_test::expect;
+
+use super::{check, check_ruled};
+use crate::{Grant, Grants, Reach, Touch};
+
+fn fetches(site: &str, reach: Reach) -> Touch {
+    Touch::Fetches { site: site.to_owned(), reach }
+}
+
+#[test]
+fn public_sites_ask_once_each() {
+    let site = fetches("docs.rs", Reach::Public);
+    let mut grants = Grants::default();
+    check(
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: ask, always docs.rs
+        accept-edits: ask, always docs.rs
+        plan: ask, always docs.rs
+        auto: allow
+    "#]],
+    );
+    grants.allow(Grant::Site("docs.rs".to_owned()));
+    check(
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check(
+        &fetches("docs.rs:8443", Reach::Public),
+        &grants,
+        &expect![[r#"
+        ask: ask, always docs.rs:8443
+        accept-edits: ask, always docs.rs:8443
+        plan: ask, always docs.rs:8443
+        auto: allow
+    "#]],
+    );
+    grants.refuse(Grant::Site("docs.rs".to_owned()));
+    check(
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: deny: the person said to always refuse this
+        accept-edits: deny: the person said to always refuse this
+        plan: deny: the person said to always refuse this
+        auto: deny: the person said to always refuse this
+    "#]],
+    );
+}
+
+#[test]
+fn private_sites_ask_in_every_mode_and_under_every_rule() {
+    let site = fetches("localhost:3000", Reach::Private);
+    let mut grants = Grants::default();
+    check_ruled(
+        "allow: tool(web_fetch)",
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: ask, always localhost:3000: localhost:3000 is not on the public internet
+        accept-edits: ask, always localhost:3000: localhost:3000 is not on the public internet
+        plan: ask, always localhost:3000: localhost:3000 is not on the public internet
+        auto: ask, always localhost:3000: localhost:3000 is not on the public internet
+    "#]],
+    );
+    grants.allow(Grant::Site("localhost:3000".to_owned()));
+    check(
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check(
+        &fetches("localhost:22", Reach::Private),
+        &grants,
+        &expect![[r#"
+        ask: ask, always localhost:22: localhost:22 is not on the public internet
+        accept-edits: ask, always localhost:22: localhost:22 is not on the public internet
+        plan: ask, always localhost:22: localhost:22 is not on the public internet
+        auto: ask, always localhost:22: localhost:22 is not on the public internet
+    "#]],
+    );
+    grants.refuse(Grant::Site("localhost:3000".to_owned()));
+    check(
+        &site,
+        &grants,
+        &expect![[r#"
+        ask: deny: the person said to always refuse this
+        accept-edits: deny: the person said to always refuse this
+        plan: deny: the person said to always refuse this
+        auto: deny: the person said to always refuse this
+    "#]],
+    );
+}
+
+#[test]
+fn searches_ask_once() {
+    let mut grants = Grants::default();
+    check(
+        &Touch::Searches,
+        &grants,
+        &expect![[r#"
+        ask: ask, always searches
+        accept-edits: ask, always searches
+        plan: ask, always searches
+        auto: allow
+    "#]],
+    );
+    grants.allow(Grant::Searches);
+    check(
+        &Touch::Searches,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+}
+
+#[test]
+fn rules_free_and_forbid_by_the_tool() {
+    let grants = Grants::default();
+    check_ruled(
+        "allow: tool(web_fetch)",
+        &fetches("docs.rs", Reach::Public),
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(web_search)",
+        &Touch::Searches,
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: tool(web_fetch); deny: tool(web_fetch)",
+        &fetches("docs.rs", Reach::Public),
+        &grants,
+        &expect![[r#"
+            ask: deny: the configuration forbids it with the deny rule `tool(web_fetch)`
+            accept-edits: deny: the configuration forbids it with the deny rule `tool(web_fetch)`
+            plan: deny: the configuration forbids it with the deny rule `tool(web_fetch)`
+            auto: deny: the configuration forbids it with the deny rule `tool(web_fetch)`
+        "#]],
+    );
+}
