@@ -90,7 +90,13 @@ pub(crate) fn equipment(settings: &Settings) -> Equipment {
         let rules = StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
         Warden::new(exe, rules)
     });
-    Equipment { spill_dir: spill_dir(settings), terminals: settings.terminals, warden, soft_limit: None }
+    Equipment {
+        spill_dir: spill_dir(settings),
+        terminals: settings.terminals,
+        warden,
+        soft_limit: None,
+        web: settings.web.clone(),
+    }
 }
 
 /// Where output goes that is too long for the model.

@@ -8,6 +8,7 @@ mod known;
 mod load;
 #[cfg(test)]
 mod tests;
+mod web;
 
 use std::{
     collections::BTreeMap,
@@ -16,9 +17,12 @@ use std::{
 
 use crow_core::{McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::ModelSettings;
-use crow_tools::Terminals;
+use crow_tools::{Terminals, WebAccess};
 
-pub(crate) use self::error::{ConfigError, Warning};
+pub(crate) use self::{
+    error::{ConfigError, Warning},
+    web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
+};
 
 /// The configuration file in the configuration folder.
 pub(crate) const CONFIG_FILE: &str = "config.yaml";
@@ -57,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) terminals: Terminals,
     /// The MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
+    /// How the web is reached.
+    pub(crate) web: WebAccess,
 }
 
 impl Settings {

@@ -15,7 +15,10 @@ mod terminal;
 mod todo;
 mod write;
 
+mod web;
+
 mod buffers;
+mod http;
 mod mcp;
 mod naming;
 mod serve;
@@ -30,6 +33,7 @@ pub use registry::{Equipment, NameTaken, Tools};
 pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};
 pub use terminal::Terminals;
 pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
+pub use web::WebAccess;
 pub use workspace::{Workspace, resolve};
 
 #[cfg(test)]

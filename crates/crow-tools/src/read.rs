@@ -26,7 +26,7 @@ const LINE_CHARS_MAX: usize = 2000;
 const TEXT_BYTES_MAX: usize = 100_000;
 
 /// Providers take images of up to 5 MB in base64, which is a third longer than the bytes.
-const IMAGE_BYTES_MAX: usize = 3_700_000;
+pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
 
 pub(crate) struct Read {
     spec: ToolSpec,
@@ -191,7 +191,7 @@ pub fn read_image(path: &Path) -> Result<Part, String> {
     Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
@@ -201,7 +201,7 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn image(bytes: &[u8], mime: &str, shown: &str) -> Result<Outcome, Refusal> {
+pub(crate) fn image(bytes: &[u8], mime: &str, shown: &str) -> Result<Outcome, Refusal> {
     if bytes.len() > IMAGE_BYTES_MAX {
         let n_bytes = bytes.len();
         return Err(Refusal(format!(

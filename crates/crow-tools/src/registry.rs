@@ -17,6 +17,7 @@ use crate::{
     terminal::{Terminal, Terminals},
     todo::Todo,
     tool::{CANCELLED, Refusal},
+    web::{self, Web, WebAccess},
     write::Write,
 };
 
@@ -39,6 +40,8 @@ pub struct Equipment {
     pub warden: Option<Warden>,
     /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.
     pub soft_limit: Option<Duration>,
+    /// How the web is reached.
+    pub web: WebAccess,
 }
 
 /// There is a tool of that name already.
@@ -50,6 +53,7 @@ impl Tools {
     /// The tools Crow brings along.
     pub fn builtin(equipment: Equipment) -> Self {
         let groups = Groups::new();
+        let web = Arc::new(Web::new(equipment.web.clone()));
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Read::new()),
             Arc::new(Write::new()),
@@ -57,6 +61,8 @@ impl Tools {
             Arc::new(Terminal::new(groups.clone(), &equipment)),
             Arc::new(Grep::new()),
             Arc::new(Glob::new()),
+            Arc::new(web::Search::new(web.clone())),
+            Arc::new(web::Fetch::new(web)),
             Arc::new(Todo::new()),
         ];
         Self { tools, groups, warden: equipment.warden }

@@ -5,6 +5,7 @@ mod mcp_http;
 mod read;
 mod search;
 mod terminal;
+mod web;
 mod write;
 
 use std::{

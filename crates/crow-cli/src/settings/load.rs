@@ -18,7 +18,7 @@ use serde_json::Map;
 use super::{
     CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning,
     file::{self, Field, Node, Scalar, Value},
-    known,
+    known, web,
 };
 use permissions::Permissions;
 use servers::Servers;
@@ -64,6 +64,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         prompts_dir: dir.join(PROMPTS_DIR),
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
         mcp_servers: top.servers.servers,
+        web: web::access(dir, &whole, env),
     };
     Ok((settings, loader.warnings))
 }

@@ -1,21 +1,15 @@
 //! Streamable HTTP: our client, the address, the headers.
 
-use std::{collections::HashMap, net::IpAddr, time::Duration};
+use std::{collections::HashMap, net::IpAddr};
 
 use reqwest::{
-    Certificate, Client, ClientBuilder, Url,
+    Client, ClientBuilder, Url,
     header::{HeaderName, HeaderValue},
     redirect::{Attempt, Policy},
 };
 use rmcp::transport::{
     StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
 };
-
-/// A server that does not take a connection within this time is not there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// Notices a dead peer behind a silent network.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// From `/mcp` to `/mcp/` is one; more is a circle.
 const REDIRECTS_MAX: usize = 3;
@@ -65,34 +59,18 @@ pub(super) fn read_headers(headers: &[(String, String)]) -> Result<HashMap<Heade
 }
 
 fn remote() -> reqwest::Result<Client> {
-    // Fails only where the program has chosen one already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    builder().build().or_else(|_| {
-        // Slim containers have no certificates of their own.
-        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
-        let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
-        builder().tls_certs_only(roots).build()
-    })
+    crate::http::client(builder)
 }
 
 /// For this machine, which no proxy can reach for us; plain HTTP needs no certificates.
 fn local() -> reqwest::Result<Client> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     builder().no_proxy().tls_certs_only([]).build()
 }
 
 fn builder() -> ClientBuilder {
-    Client::builder()
-        .user_agent(concat!("crow/", env!("CARGO_PKG_VERSION")))
-        .tcp_nodelay(true)
-        .tcp_keepalive(KEEPALIVE)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::custom(
-            |attempt| {
-                if is_same_request(&attempt) { attempt.follow() } else { attempt.stop() }
-            },
-        ))
-        .retry(reqwest::retry::never())
+    crate::http::builder().redirect(Policy::custom(|attempt| {
+        if is_same_request(&attempt) { attempt.follow() } else { attempt.stop() }
+    }))
 }
 
 /// Anywhere else the headers would go to a stranger, and any other status makes a GET of a POST.

@@ -1,0 +1,53 @@
+//! What the environment says of the web.
+
+use std::path::Path;
+
+use crow_tools::WebAccess;
+
+use super::Environment;
+
+/// The variable that names the SearXNG to search with.
+pub(crate) const SEARCH_VARIABLE: &str = "SEARXNG_URL";
+
+/// What starts a SearXNG of one's own, in the configuration folder.
+pub(crate) const SEARCH_COMPOSE: &str = "searxng/compose.yaml";
+
+/// Variables that name proxies; the older spelling is in lower case.
+const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// Reads how the web is reached; `whole` has the file with the keys in it, which no proxy is taken from.
+pub(super) fn access(dir: &Path, whole: &Environment, env: &Environment) -> WebAccess {
+    let mut access = WebAccess { search_compose: dir.join(SEARCH_COMPOSE), ..WebAccess::default() };
+    if let Some(url) = whole.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty()) {
+        url.clone_into(&mut access.search_url);
+    }
+    let is_proxy = |name: &str| PROXY_VARIABLES.contains(&name.to_ascii_uppercase().as_str());
+    access.proxies = env.iter().filter(|(name, _)| is_proxy(name)).map(|(_, proxy)| proxy.clone()).collect();
+    access
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn the_environment_names_the_search_and_the_proxies() {
+        let whole = environment(&[("SEARXNG_URL", " http://search.lan/ "), ("all_proxy", "from-file:1")]);
+        let env =
+            environment(&[("https_proxy", "proxy:3128"), ("HTTP_PROXY", "http://p:1"), ("NO_PROXY", "x")]);
+        let access = access(Path::new("/c"), &whole, &env);
+        assert_eq!(access.search_url, "http://search.lan/");
+        assert_eq!(access.search_compose, Path::new("/c/searxng/compose.yaml"));
+        assert_eq!(access.proxies, ["http://p:1", "proxy:3128"]);
+    }
+
+    #[test]
+    fn an_empty_name_is_none() {
+        let none = access(Path::new("/c"), &environment(&[("SEARXNG_URL", " ")]), &Environment::new());
+        assert_eq!(none.search_url, "http://localhost:2946");
+    }
+}

@@ -1,0 +1,143 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn own() -> OwnNames {
+    OwnNames::new(BTreeSet::from(["Proxy.Example.com".to_owned(), "10.1.2.3".to_owned()]))
+}
+
+#[track_caller]
+fn check(reach: Reach, hosts: &str) {
+    for host in hosts.split_whitespace() {
+        let address = Address::read(&format!("http://{host}/x"), &own());
+        assert_eq!(address.unwrap().reach, reach, "{host}");
+    }
+}
+
+#[test]
+fn public_addresses() {
+    check(
+        Reach::Public,
+        "example.com EXAMPLE.com. docs.rs internal.example.com local.dev corp.com notlocalhost.com \
+         127.0.0.1.nip.io 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 \
+         128.0.0.1 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.0.3.0 192.167.255.255 \
+         192.169.0.0 198.17.255.255 198.20.0.0 203.0.112.255 223.255.255.255 [2606:4700:4700::1111] [2a00:1450::1] \
+         [2001:4860:4860::8888] [2001:200::1] [::ffff:8.8.8.8] [64:ff9b::8.8.8.8] [2002:808:808::1] \
+         mycompany-corp.com xn--bcher-kva.example bücher.example",
+    );
+}
+
+#[test]
+fn private_addresses() {
+    check(
+        Reach::Private,
+        "localhost LOCALHOST localhost. app.localhost router printer.local nas.lan box.home x.home.arpa db.internal \
+         metadata.google.internal host.docker.internal wiki.corp wiki.intranet a.private shop.test \
+         localhost.localdomain proxy.example.com PROXY.example.com. 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 \
+         100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 169.254.0.1 169.254.169.254 172.16.0.1 172.31.255.255 \
+         192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 \
+         203.0.113.9 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255",
+    );
+}
+
+#[test]
+fn private_addresses_in_other_spellings() {
+    check(
+        Reach::Private,
+        "2130706433 0x7f000001 017700000001 127.1 127.0.1 0x7f.1 0177.0.0.1 0 0x0 3232235521 0xa9fea9fe 2852039166 \
+         0251.0376.0251.0376 ①②⑦.⓪.⓪.① １２７.0.0.1 localhost。 loc%61lhost %31%32%37.0.0.1",
+    );
+}
+
+#[test]
+fn private_addresses_of_the_newer_protocol() {
+    check(
+        Reach::Private,
+        "[::] [::1] [0:0:0:0:0:0:0:1] [::127.0.0.1] [::8.8.8.8] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:10.0.0.1] \
+         [::ffff:169.254.169.254] [64:ff9b::127.0.0.1] [64:ff9b::a9fe:a9fe] [64:ff9b:1::1] [2002:7f00:1::] \
+         [2002:a00:1::1] [2002:c0a8:1::1] [2001::1] [2001:0:808:808::] [2001:db8::1] [3fff::1] [fc00::1] [fd00::1] \
+         [fdff:ffff::1] [fe80::1] [fec0::1] [ff02::1] [100::1] [5f00::1] [4000::1]",
+    );
+}
+
+/// Reads addresses, and shows what each came to.
+#[track_caller]
+fn check_read(texts: &[&str], expect: &Expect) {
+    let lines = texts.iter().map(|text| {
+        let shown: String = text.chars().take(40).flat_map(char::escape_default).collect();
+        match Address::read(text, &own()) {
+            Ok(address) => {
+                format!("{shown}: {:?} {} at {}\n", address.reach, address.shown(), address.site())
+            }
+            Err(Refusal(why)) => format!("{shown}: {why}\n"),
+        }
+    });
+    expect.assert_eq(&lines.collect::<String>());
+}
+
+#[test]
+fn what_is_no_address_says_so() {
+    let long = format!("http://example.com/{}", "a".repeat(1 << 20));
+    check_read(
+        &[
+            "",
+            " \n ",
+            "example.com/x",
+            "//example.com/x",
+            "localhost:3000",
+            "file:///etc/passwd",
+            "ftp://example.com/",
+            "data:text/html,<b>x</b>",
+            "javascript:alert(1)",
+            "view-source:http://example.com",
+            "http://",
+            "http://:80/",
+            "http://exa mple.com/",
+            "http://example.com/\0",
+            "http://example.com/a\r\nHost: evil",
+            "http://exa\u{2028}mple.com/",
+            "http://user@example.com/",
+            "http://:secret@example.com/",
+            "http://example.com@127.0.0.1/",
+            "http://example.com:99999/",
+            "http://256.256.256.256/",
+            "http://[::1/",
+            "http://a%00b.com/",
+            &long,
+        ],
+        &expect![[""]],
+    );
+}
+
+#[test]
+fn what_is_odd_is_read_as_browsers_do() {
+    check_read(
+        &[
+            " https://Example.com:443/a?b#c ",
+            "HTTP:example.com",
+            "http:\\\\example.com\\a",
+            "http://example.com:8080/../a",
+            // The first letter is Cyrillic.
+            "https://аpple.com/",
+            "http://127.0.0.1#@example.com/",
+            "http://127.0.0.1:22/",
+            &format!("http://example.com/{}", "é".repeat(100)),
+        ],
+        &expect![[""]],
+    );
+}
+
+#[test]
+fn a_site_is_a_host_and_its_port() {
+    let same = |one: &str, other: &str| {
+        let read = |text| Address::read(text, &own()).unwrap();
+        read(one).is_same_site(&read(other))
+    };
+    assert!(same("http://example.com/a", "https://www.example.com/b"));
+    assert!(same("http://localhost:3000/a", "http://localhost:3000/b"));
+    assert!(!same("http://example.com/", "http://example.com:8080/"));
+    assert!(!same("http://example.com/", "http://example.org/"));
+    assert!(!same("http://a.example.com/", "http://example.com/"));
+    assert!(!same("http://localhost:3000/", "http://localhost:5432/"));
+    assert!(!same("http://127.0.0.1/", "http://localhost/"));
+}

@@ -1,0 +1,92 @@
+//! HTML as markdown for reading: the main content where it can be told. Computes long; knows no network.
+//!
+//! Pages are hostile until shown otherwise: what costs too much gets the plainer treatment, and what breaks an engine
+//! breaks nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dom_smoothie::{Config, Readability};
+use html_to_markdown_rs::{ConversionOptions, InlineDataMedia};
+use reqwest::Url;
+
+use super::{
+    plain::plain,
+    shape::{Shape, measure},
+};
+
+/// As browsers nest.
+const DEPTH_MAX: usize = 512;
+
+/// Engines compare elements with those around them; longer pages are lists made by programs.
+const ELEMENTS_MAX: usize = 20_000;
+
+/// More is an attack on the parser.
+const REOPENED_MAX: usize = 100_000;
+
+/// What is shorter than this is a menu or a login page as often as an article.
+const ARTICLE_CHARS_MIN: usize = 250;
+
+/// Makes markdown of a page; none when the page broke the engine.
+pub(super) fn markdown(html: &str, url: &Url) -> Option<String> {
+    if !is_tame(&measure(html)) {
+        return Some(plain(html));
+    }
+    guarded(|| {
+        let Main { title, html } = main_content(html, url)?;
+        Some(titled(&title, &converted(&html, url)?))
+    })
+    .flatten()
+}
+
+fn is_tame(shape: &Shape) -> bool {
+    shape.depth <= DEPTH_MAX && shape.n_elements <= ELEMENTS_MAX && shape.n_reopened <= REOPENED_MAX
+}
+
+/// Does what may panic on a page nobody thought of.
+fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+/// What is worth reading of a page.
+struct Main {
+    title: String,
+    html: String,
+}
+
+/// Finds the main content, or takes the whole.
+fn main_content(html: &str, url: &Url) -> Option<Main> {
+    // Classes say which language a block of code is in.
+    let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS_MAX * 2, ..Config::default() };
+    let mut page = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
+    // As the parser understood it: the other engine has one of its own, which knows less.
+    let whole = Main { title: String::new(), html: page.doc.html().to_string() };
+    if !page.is_probably_readable() {
+        return Some(whole);
+    }
+    let Ok(article) = page.parse() else { return Some(whole) };
+    let is_enough = article.text_content.chars().nth(ARTICLE_CHARS_MIN).is_some();
+    Some(if is_enough { Main { title: article.title, html: article.content.to_string() } } else { whole })
+}
+
+fn converted(html: &str, url: &Url) -> Option<String> {
+    let options = ConversionOptions {
+        extract_metadata: false,
+        compact_tables: true,
+        inline_data_media: InlineDataMedia::DropElement,
+        max_depth: Some(DEPTH_MAX),
+        base_url: Some(url.as_str().to_owned()),
+        ..ConversionOptions::default()
+    };
+    html_to_markdown_rs::convert(html, options).ok()?.content.map(|text| text.trim().to_owned())
+}
+
+/// Puts the title first, where the text does not begin with it.
+fn titled(title: &str, text: &str) -> String {
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = text.lines().next().unwrap_or_default();
+    let begins_with_it = first.strip_prefix("# ").is_some_and(|heading| heading.trim() == title);
+    if title.is_empty() || begins_with_it { text.to_owned() } else { format!("# {title}\n\n{text}") }
+}
+
+#[cfg(test)]
+mod tests;

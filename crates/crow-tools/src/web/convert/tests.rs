@@ -1,0 +1,172 @@
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn url() -> Url {
+    Url::parse("https://example.com/docs/page").unwrap()
+}
+
+#[track_caller]
+fn check(html: &str, expect: &Expect) {
+    expect.assert_eq(&markdown(html, &url()).unwrap_or_else(|| "none".to_owned()));
+}
+
+/// Many times what it takes without optimization on a busy machine; what grows with the square takes hours.
+const TIME_MAX: Duration = Duration::from_secs(100);
+
+const PARAGRAPH: &str = "<p>Long sentences with commas, clauses, and more of them, are what an article is made of, as \
+    everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.</p>";
+
+#[test]
+fn an_article_without_what_is_around_it() {
+    let html = format!(
+        "<html><head><title>The page | Site</title><style>p {{}}</style></head><body>
+        <nav><a href=/>Home</a> <a href=/about>About</a></nav>
+        <main><article><h1>The page</h1>{PARAGRAPH}{PARAGRAPH}
+        <p>See <a href='other#x'>the other</a> and <a href='https://docs.rs/'>docs</a>.</p>
+        <ul><li>one<ul><li>deep</li></ul></li><li>two</li></ul>
+        <pre><code class='language-rust'>fn main() {{\n    run(a &lt; b);\n}}</code></pre>
+        <table><tr><th>key</th><th>meaning</th></tr><tr><td>a</td><td>x | y</td></tr></table>
+        <p><img src='/i.png' alt='a picture'></p>
+        </article></main><footer>Imprint and cookies</footer><script>track()</script></body></html>"
+    );
+    check(
+        &html,
+        &expect![[r#"
+        # The page | Site
+
+        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.
+
+        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.
+
+        See [the other](https://example.com/docs/other#x) and [docs](https://docs.rs/).
+
+        - one
+          * deep
+        - two
+
+        ```rust
+        fn main() {
+            run(a < b);
+        }
+        ```
+
+        | key | meaning |
+        | --- | --- |
+        | a | x \| y |
+
+        ![a picture](https://example.com/i.png)"#]],
+    );
+}
+
+#[test]
+fn what_is_no_article_is_whole() {
+    check(
+        "<title>T</title><h1>Links</h1><ul><li><a href=/a>first</a><li><a href=b>second</a></ul><p>a &amp; b &copy; &#x41;",
+        &expect![[r#"
+            # Links
+
+            - [first](https://example.com/a)
+            - [second](https://example.com/docs/b)
+
+            a & b © A"#]],
+    );
+    check("just text", &expect!["just text"]);
+    check("", &expect![[""]]);
+    check("<p>unclosed <b>bold <i>both</b> end", &expect!["unclosed **bold *both*** *end*"]);
+    check("<base href='https://other.org/x/'><a href=y>y</a>", &expect!["[y](https://other.org/x/y)"]);
+}
+
+/// Makes ready what would hang or end a process that trusted it. Blocking threads have this much stack.
+#[track_caller]
+fn check_hostile(name: &str, html: String) {
+    let begin = Instant::now();
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let ended = thread.spawn(move || markdown(&html, &url()).map(|text| text.len()));
+    let n_bytes = ended.unwrap().join().unwrap();
+    let took = begin.elapsed();
+    assert!(n_bytes.is_some_and(|n_bytes| n_bytes > 0), "{name}");
+    assert!(took < TIME_MAX, "{name}: {took:?}");
+}
+
+#[test]
+fn depth() {
+    let bait = PARAGRAPH.repeat(5);
+    for element in [
+        "div",
+        "blockquote",
+        "ul><li",
+        "ol><li",
+        "table><tr><td",
+        "b",
+        "a href=x",
+        "section",
+        "dl><dd",
+        "font",
+        "svg",
+        "span",
+    ] {
+        check_hostile(element, format!("{bait}{}x", format!("<{element}>").repeat(30_000)));
+    }
+    check_hostile("hidden", format!("{bait}{}x", "<div></x>".repeat(30_000)));
+    check_hostile("just below", format!("{}{}x", "<div>".repeat(500), bait.repeat(20)));
+}
+
+#[test]
+fn breadth() {
+    let bait = PARAGRAPH.repeat(5);
+    check_hostile("paragraphs", PARAGRAPH.repeat(2_000));
+    check_hostile(
+        "cells",
+        format!("{bait}<table>{}</table>", format!("<tr>{}</tr>", "<td>x".repeat(100)).repeat(2_000)),
+    );
+    check_hostile("columns", format!("{bait}<table><tr>{}</table>", "<td>x".repeat(200_000)));
+    check_hostile("spans", format!("{bait}<table>{}", "<tr><td colspan=1000000 rowspan=65534>x".repeat(20)));
+    check_hostile("items", format!("{bait}<ul>{}", "<li>x".repeat(200_000)));
+    check_hostile("breaks", format!("{bait}{}", "<br>".repeat(300_000)));
+    check_hostile("links", format!("{bait}{}", "<a href=x>y</a>".repeat(100_000)));
+    check_hostile("divs", format!("{bait}{}", "<div>a, b, c</div>".repeat(4_000)));
+    check_hostile("lists", format!("{bait}{}", "<ul><li>x</ul>".repeat(2_000)));
+}
+
+#[test]
+fn oddities() {
+    let bait = PARAGRAPH.repeat(5);
+    check_hostile(
+        "reopened",
+        format!(
+            "{bait}{}{}",
+            (0..500).map(|n| format!("<b id={n}>")).collect::<String>(),
+            "<p>x".repeat(100_000)
+        ),
+    );
+    check_hostile("misnested", format!("{bait}{}", "<a><b><p></a></b>".repeat(50_000)));
+    check_hostile("entities", format!("{bait}{}", "&amp;&lt;&#x10FFFF;&#0;&nosuch;".repeat(5_000)));
+    check_hostile("ampersands", format!("{bait}{}", "&".repeat(100_000)));
+    check_hostile("attribute", format!("{bait}<p class='{}'>x", "a ".repeat(100_000)));
+    check_hostile(
+        "attributes",
+        format!("{bait}<p {}>x", (0..5_000).map(|n| format!("a{n}=b ")).collect::<String>()),
+    );
+    check_hostile("comments", format!("{bait}{}", "<!-- x -->".repeat(10_000)));
+    check_hostile("open comment", format!("{bait}{}", "<!--".repeat(50_000)));
+    check_hostile("less than", format!("{bait}{}", "<".repeat(100_000)));
+    check_hostile("one word", format!("{bait}<p>{}", "a".repeat(100_000)));
+    check_hostile("blanks", format!("{bait}<p>{}", " ".repeat(100_000)));
+    check_hostile("newlines", format!("{bait}<pre>{}", "\n".repeat(100_000)));
+    check_hostile("stars", format!("{bait}<p>{}", "*_`[](".repeat(10_000)));
+    check_hostile("scripts", format!("{bait}{}", "<script>x".repeat(10_000)));
+    check_hostile("templates", format!("{bait}{}", "<template>".repeat(30_000)));
+    check_hostile("selects", format!("{bait}{}", "<select><option>".repeat(30_000)));
+}
+
+#[test]
+fn what_is_too_deep_is_plain_text() {
+    let html = format!(
+        "<title>T</title><script>x</script>{}<p>a &amp; <b>b</b><!-- c --> 1 < 2</p>é<br>d",
+        "<div>".repeat(600)
+    );
+    check(&html, &expect![[""]]);
+}

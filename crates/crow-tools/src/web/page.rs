@@ -1,0 +1,155 @@
+//! What a body is and how it reads: its type, its characters, one part of it. Pure.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use reqwest::Url;
+
+use super::convert;
+use crate::{files::may_be_text, tool::Refusal};
+
+/// As far as browsers look for a page's own word on its encoding.
+const PRESCAN_BYTES: usize = 1024;
+
+/// The line around a page is at least this long.
+const FENCE_MIN: usize = 8;
+
+/// What a body is to be read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Html,
+    Text,
+    Image,
+    /// Only its bytes can tell.
+    Unknown,
+    Binary,
+}
+
+impl Kind {
+    /// Reads a content type, in lower case.
+    pub(super) fn of(content_type: &str) -> Self {
+        let essence = essence(content_type);
+        let (class, name) = essence.split_once('/').unwrap_or_default();
+        match (class, name) {
+            ("text", "html") | ("application", "xhtml+xml") => Self::Html,
+            ("text", _) => Self::Text,
+            ("image", "png" | "jpeg" | "gif" | "webp") => Self::Image,
+            (_, name) if name.ends_with("+json") || name.ends_with("+xml") => Self::Text,
+            (
+                "application",
+                "json" | "xml" | "javascript" | "yaml" | "x-yaml" | "toml" | "x-ndjson" | "sql",
+            ) => Self::Text,
+            ("audio" | "font" | "image" | "video", _) => Self::Binary,
+            ("application", "gzip" | "pdf" | "wasm" | "zip" | "zstd") => Self::Binary,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The type without what is added to it.
+pub(super) fn essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// How a page is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Readable,
+    Source,
+}
+
+/// Makes text of a body; computes long.
+pub(super) fn text(bytes: &[u8], content_type: &str, (url, form): (&Url, Form)) -> Result<String, Refusal> {
+    let encoding = encoding(bytes, content_type);
+    let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
+    if !is_wide && !may_be_text(bytes) {
+        return Err(not_text(content_type));
+    }
+    let (text, ..) = encoding.decode(bytes);
+    let is_html = match Kind::of(content_type) {
+        Kind::Html => true,
+        Kind::Unknown => begins_as_html(&text),
+        Kind::Text | Kind::Image | Kind::Binary => false,
+    };
+    if !is_html || form == Form::Source {
+        return Ok(text.into_owned());
+    }
+    let broken = || Refusal("the page could not be made readable; raw=true shows its source".to_owned());
+    convert::markdown(&text, url).ok_or_else(broken)
+}
+
+/// Says that there is nothing to read.
+pub(super) fn not_text(content_type: &str) -> Refusal {
+    let kind = match essence(content_type) {
+        "" => "of no stated type",
+        essence => essence,
+    };
+    Refusal(format!("it is a binary file ({kind}); to use it, download it with a command"))
+}
+
+fn begins_as_html(text: &str) -> bool {
+    let begin = text.trim_start().get(..14).unwrap_or_default().to_ascii_lowercase();
+    begin.starts_with("<!doctype html") || begin.starts_with("<html")
+}
+
+/// Finds out how a text is written: its server's word, its own, a look at it. A mark at its beginning beats them all.
+fn encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
+    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
+        return encoding;
+    }
+    let named = label(content_type.as_bytes(), "charset");
+    let begin = &bytes[..bytes.len().min(PRESCAN_BYTES)];
+    let own = || match Kind::of(content_type) {
+        Kind::Html | Kind::Unknown => label(begin, "charset").or_else(|| label(begin, "encoding")),
+        Kind::Text if essence(content_type).ends_with("xml") => label(begin, "encoding"),
+        Kind::Text | Kind::Image | Kind::Binary => None,
+    };
+    match named.or_else(own) {
+        Some(encoding) => encoding,
+        None if is_utf8(bytes) => UTF_8,
+        None => WINDOWS_1252,
+    }
+}
+
+/// Reads `key=label`, quoted or not. What is read as ASCII cannot be UTF-16.
+fn label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
+    let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+    let (_, rest) = text.split_once(key)?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let ends = |letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.' | ':');
+    let encoding = Encoding::for_label(rest.split(ends).next()?.as_bytes())?;
+    Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+}
+
+/// A text that was cut may end inside a character.
+fn is_utf8(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+/// A part of a text, by its characters.
+pub(super) struct Part<'a> {
+    pub(super) text: &'a str,
+    pub(super) end: usize,
+    pub(super) n_chars: usize,
+}
+
+/// Cuts a part out of a text; none where the text has ended before.
+pub(super) fn part(text: &str, start: usize, chars_max: usize) -> Option<Part<'_>> {
+    let n_chars = text.chars().count();
+    if start > 0 && start >= n_chars {
+        return None;
+    }
+    let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
+    let end = start.saturating_add(chars_max).min(n_chars);
+    Some(Part { text: &text[byte(start)..byte(end)], end, n_chars })
+}
+
+/// Puts strangers' text between two lines that are not in it.
+pub(super) fn fenced(text: &str) -> String {
+    let rules = text.lines().map(|line| line.trim()).filter(|line| line.bytes().all(|byte| byte == b'='));
+    let longest = rules.map(str::len).max().unwrap_or_default();
+    let fence = "=".repeat(FENCE_MIN.max(longest + 1));
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}\n{text}{newline}{fence}\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! The text of a page without its elements: what is left for pages that no engine should be given. Costs one pass.
+
+use super::shape::{find, is_one_of, name, past, past_attributes, past_comment, past_text};
+
+/// Elements whose inside nobody reads.
+const UNREAD: [&[u8]; 7] = [b"iframe", b"noembed", b"noframes", b"script", b"style", b"title", b"xmp"];
+
+/// Elements that stand in a line with what is around them.
+const INLINE: [&[u8]; 18] = [
+    b"a", b"abbr", b"b", b"cite", b"code", b"em", b"font", b"i", b"kbd", b"mark", b"q", b"s", b"small",
+    b"span", b"strong", b"sub", b"sup", b"u",
+];
+
+/// Characters that pages spell out, the ampersand last.
+const SPELLED: [(&str, &str); 6] =
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
+
+/// Leaves the text of a page.
+pub(super) fn plain(html: &str) -> String {
+    let bytes = html.as_bytes();
+    let mut text = String::new();
+    let mut at = 0_usize;
+    while let Some(next) = find(bytes, at, b"<") {
+        text.push_str(html.get(at..next).unwrap_or_default());
+        let begin = next + 1;
+        let is_end = bytes.get(begin) == Some(&b'/');
+        let named = begin + usize::from(is_end);
+        at = match bytes.get(named) {
+            Some(b'!') if bytes[begin..].starts_with(b"!--") => past_comment(bytes, begin + 1),
+            Some(b'!' | b'?') => past(bytes, begin, b">"),
+            Some(first) if first.is_ascii_alphabetic() => {
+                let (name, length) = name(&bytes[named..]);
+                if !is_one_of(&INLINE, &name) {
+                    text.push('\n');
+                }
+                let (end, _) = past_attributes(bytes, named + length);
+                if is_one_of(&UNREAD, &name) && !is_end { past_text(bytes, end, &name) } else { end }
+            }
+            _ => {
+                text.push('<');
+                begin
+            }
+        };
+    }
+    text.push_str(html.get(at..).unwrap_or_default());
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+    SPELLED.iter().fold(text, |text, (spelled, letter)| text.replace(spelled, letter))
+}
