@@ -1,6 +1,7 @@
 //! `crow-cli init`: from keys to a configuration that works. The only command that writes the two files.
 
 mod found;
+mod search;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -14,7 +15,10 @@ use std::{
 
 use crow_model::ProviderSettings;
 
-use self::found::{Found, Scan};
+use self::{
+    found::{Found, Scan},
+    search::{Existing, Search},
+};
 use crate::{
     cli::InitArgs,
     failure::{Code, Exit},
@@ -76,8 +80,12 @@ async fn from_environment(
             Exit::new(Code::Failed, "no provider named a model, so nothing was written").with_hint(hint)
         );
     }
-    write::both(dir, &providers, &kept)?;
+    let search = Search::scan(&whole);
+    write::both(dir, (&providers, search.remembered(&whole).as_deref()), &kept)?;
     report(&config, &providers, log)?;
+    if search == Search::Own && search::write(dir, Existing::Stay)? {
+        writeln!(log, "to search the web, start the SearXNG it set up: {}", search::command(dir))?;
+    }
     Ok(())
 }
 

@@ -38,15 +38,19 @@ pub(super) fn config(providers: &[Found]) -> String {
     text
 }
 
-/// Adds the keys that are not there yet to the text of the file with the keys.
-pub(super) fn env_file(before: &str, providers: &[Found], kept: &[String]) -> String {
+/// Adds the variables that are not there yet to the text of the file with the keys.
+pub(super) fn env_file<'a>(
+    before: &str,
+    variables: impl Iterator<Item = (&'a str, &'a str)>,
+    kept: &[String],
+) -> String {
     let mut text = before.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    for (variable, key) in providers.iter().filter_map(|provider| provider.key.as_ref()) {
-        if !kept.contains(variable) {
-            let _ = writeln!(text, "{variable}={}", shell_quoted(key));
+    for (variable, value) in variables {
+        if !kept.iter().any(|kept| kept == variable) {
+            let _ = writeln!(text, "{variable}={}", shell_quoted(value));
         }
     }
     text

@@ -7,11 +7,12 @@ use crow_model::ProviderSettings;
 use super::{
     MODELS_MAX,
     found::{self, Found},
+    search::{self, Existing, Search},
     write,
 };
 use crate::{
     failure::{Code, Exit},
-    settings::{self, CONFIG_FILE, Environment},
+    settings::{self, CONFIG_FILE, Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
 /// Longer lists scroll.
@@ -40,23 +41,59 @@ pub(super) async fn run(
             break;
         }
     }
+    let (search, existing) = search(dir, &whole)?;
     let lines = providers.iter().map(|provider| {
         let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
         format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, provider.models.join("\n  "))
     });
+    let lines = lines.chain([format!("web search  {}", search.shown())]);
     cliclack::note("Review", lines.collect::<Vec<_>>().join("\n")).map_err(stopped)?;
     if !confirmed(&format!("Write {}?", config.display()))? {
         return cliclack::outro_cancel("Nothing was written.").map_err(stopped);
     }
     // A key typed just now replaces the one in the file; the last of two lines counts.
-    let kept: Vec<String> = kept.into_iter().filter(|name| !is_typed(&providers, &whole, name)).collect();
-    write::both(dir, &providers, &kept)?;
+    let url = search.remembered(&whole);
+    let is_new_url =
+        |name: &str| name == SEARCH_VARIABLE && url.as_ref().is_some_and(|url| whole.get(name) != Some(url));
+    let is_new = |name: &str| is_typed(&providers, &whole, name) || is_new_url(name);
+    let kept: Vec<String> = kept.into_iter().filter(|name| !is_new(name)).collect();
+    write::both(dir, (&providers, url.as_deref()), &kept)?;
+    if search == Search::Own {
+        search::write(dir, existing)?;
+        cliclack::log::info(format!("Start the search with: {}", search::command(dir))).map_err(stopped)?;
+    }
     cliclack::outro("Done. Try: crow-cli run \"what is in this folder?\"").map_err(stopped)
 }
 
 fn is_typed(providers: &[Found], env: &Environment, name: &str) -> bool {
     let mut keys = providers.iter().filter_map(|provider| provider.key.as_ref());
     keys.any(|(variable, key)| variable == name && env.get(name) != Some(key))
+}
+
+/// Asks where the web is searched.
+fn search(dir: &Path, env: &Environment) -> Result<(Search, Existing), Exit> {
+    let known = Search::scan(env);
+    let mut select = cliclack::select("Web search (SearXNG)");
+    if let Search::At(url) = &known {
+        select = select.item(known.clone(), url, "it is in SEARXNG_URL");
+    }
+    let other = Search::At(String::new());
+    let choice = select
+        .item(Search::Own, "one of your own", "in Docker; the files for it are written")
+        .item(other.clone(), "another one that runs already", "")
+        .item(Search::Nowhere, "none for now", "")
+        .interact()
+        .map_err(stopped)?;
+    if choice == other {
+        let address = cliclack::input("Its address").placeholder("http://localhost:8080");
+        let url: String =
+            address.validate(|address: &String| check_address(address)).interact().map_err(stopped)?;
+        return Ok((Search::At(url), Existing::Stay));
+    }
+    let asks = choice == Search::Own && search::is_written(dir);
+    let question = format!("{} is there already. Replace it?", dir.join(SEARCH_COMPOSE).display());
+    let existing = if asks && confirmed(&question)? { Existing::AreReplaced } else { Existing::Stay };
+    Ok((choice, existing))
 }
 
 fn provider(env: &Environment) -> Result<Found, Exit> {

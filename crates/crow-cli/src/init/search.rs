@@ -1,0 +1,152 @@
+//! The search service of `init`: a SearXNG in Docker that only this machine reaches.
+
+use std::{fmt::Write, fs, io, path::Path};
+
+use crow_tools::WebAccess;
+
+use super::write;
+use crate::{
+    failure::{Code, Exit},
+    settings::{Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
+};
+
+const FOLDER: &str = "searxng";
+const SETTINGS_FILE: &str = "settings.yml";
+
+/// As long as the service's own tools make it.
+const SECRET_BYTES: usize = 32;
+
+/// Where the web is searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Search {
+    /// In a SearXNG of one's own, for which files are written.
+    Own,
+    /// In one that is there already.
+    At(String),
+    /// Nowhere, for now.
+    Nowhere,
+}
+
+/// What becomes of files that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Stay,
+    AreReplaced,
+}
+
+impl Search {
+    /// Reads what the environment says: one that is there already, or else one of one's own.
+    pub(super) fn scan(env: &Environment) -> Self {
+        let url = env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
+        url.map_or(Self::Own, |url| Self::At(url.to_owned()))
+    }
+
+    /// The address to remember, where it is not known without.
+    pub(super) fn remembered(&self, env: &Environment) -> Option<String> {
+        match self {
+            Self::At(url) => Some(url.clone()),
+            Self::Own if matches!(Self::scan(env), Self::At(_)) => Some(WebAccess::default().search_url),
+            Self::Own | Self::Nowhere => None,
+        }
+    }
+
+    /// Shows it in one line.
+    pub(super) fn shown(&self) -> &str {
+        match self {
+            Self::Own => "a SearXNG of your own in Docker",
+            Self::At(url) => url,
+            Self::Nowhere => "none",
+        }
+    }
+}
+
+/// Writes what a SearXNG of one's own needs; tells whether there was anything to write.
+pub(super) fn write(dir: &Path, existing: Existing) -> Result<bool, Exit> {
+    let folder = dir.join(FOLDER);
+    let failed =
+        |error: io::Error| Exit::new(Code::Failed, format!("could not write {}: {error}", folder.display()));
+    let mut has_written = false;
+    write::folder(&folder).map_err(failed)?;
+    for (name, text) in
+        [(SETTINGS_FILE, settings(&secret().map_err(failed)?)), (compose_name(), COMPOSE.to_owned())]
+    {
+        if existing == Existing::Stay && folder.join(name).exists() {
+            continue;
+        }
+        write::atomically(&folder, name, &text).map_err(failed)?;
+        readable(&folder.join(name)).map_err(failed)?;
+        has_written = true;
+    }
+    Ok(has_written)
+}
+
+/// Says how it is started.
+pub(super) fn command(dir: &Path) -> String {
+    format!("docker compose -f {} up -d", dir.join(SEARCH_COMPOSE).display())
+}
+
+/// Tells whether there is one already.
+pub(super) fn is_written(dir: &Path) -> bool {
+    dir.join(SEARCH_COMPOSE).exists()
+}
+
+fn compose_name() -> &'static str {
+    SEARCH_COMPOSE.trim_start_matches(FOLDER).trim_start_matches('/')
+}
+
+/// The service runs as a user of its own, who has to read them; the folder around them is closed to everybody else.
+#[cfg(unix)]
+fn readable(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+const COMPOSE: &str = r#"# Web search for Crow: a SearXNG that only this machine reaches.
+name: crow-searxng
+services:
+  searxng:
+    image: docker.io/searxng/searxng:latest
+    restart: unless-stopped
+    ports:
+      - "127.0.0.1:2946:8080"
+    volumes:
+      - ./settings.yml:/etc/searxng/settings.yml:ro
+      - cache:/var/cache/searxng
+volumes:
+  cache:
+"#;
+
+/// The service's settings: answers as JSON, and nobody counts how often its one user asks.
+fn settings(secret: &str) -> String {
+    format!(
+        r#"use_default_settings: true
+general:
+  instance_name: "Crow"
+server:
+  secret_key: "{secret}"
+  limiter: false
+  image_proxy: false
+search:
+  formats:
+    - html
+    - json
+"#
+    )
+}
+
+fn secret() -> io::Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let mut secret = String::new();
+    for byte in bytes {
+        let _ = write!(secret, "{byte:02x}");
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests;
