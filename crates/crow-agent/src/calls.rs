@@ -169,6 +169,7 @@ async fn run_call(
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
+        touch: &facets.touch,
         confinement: Confinement::Free,
         cut: cx.cut,
         progress: &progress,

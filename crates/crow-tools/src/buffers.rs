@@ -1,7 +1,5 @@
 //! A file as the session's client sees it, with what is unsaved in it, or as it is on disk. Knows no tool.
 
-use std::path::Path;
-
 use crow_acp::{ClientError, Editor};
 
 use crate::{
@@ -49,7 +47,7 @@ pub(crate) async fn open(
     file_path: &str,
     purpose: Purpose,
 ) -> Result<Result<Opened, ReadError>, Refusal> {
-    let path = cx.workspace.resolve(file_path);
+    let path = cx.judged(file_path)?;
     let on_disk = off_thread(move || Ok(files::read(&path, FILE_BYTES_MAX))).await?;
     let may_be_text = match &on_disk {
         Ok(bytes) => files::may_be_text(bytes),
@@ -99,12 +97,9 @@ pub(crate) async fn save(
     let refuse = |why: &dyn std::fmt::Display| {
         Refusal(format!("could not write {}: {why}", cx.workspace.shown(file_path)))
     };
-    let folder = cx.workspace.resolve(file_path).parent().map(Path::to_owned);
-    off_thread(move || {
-        let made = folder.map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| Refusal(format!("could not make the folder: {error}")))
-    })
-    .await?;
+    let place = cx.judged(file_path)?;
+    let made = off_thread(move || Ok(files::folder_of(&place).map(drop))).await?;
+    made.map_err(|error| refuse(&error))?;
     let path = cx.workspace.absolute(file_path);
     editor.write_file(&path, text, cx.cut).await.map_err(|error| refuse(&error))?;
     if !editor.abilities().reads_files {

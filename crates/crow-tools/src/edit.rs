@@ -91,7 +91,7 @@ impl Tool for Edit {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let wanted: Wanted = parse(arguments)?;
-            let path = cx.workspace.resolve(&wanted.file_path);
+            let path = cx.judged(&wanted.file_path)?;
             let shown = cx.workspace.shown(&wanted.file_path);
             let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
             let mut text = report(&shown, &edited, &wanted.new_string);
@@ -134,7 +134,7 @@ impl Tool for Edit {
 
 /// Works out what an edit comes to, and writes nothing.
 async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refusal> {
-    let path = cx.workspace.resolve(&wanted.file_path);
+    let path = cx.judged(&wanted.file_path)?;
     let shown = cx.workspace.shown(&wanted.file_path);
     let seen = cx.workspace.seen(&path);
     let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;

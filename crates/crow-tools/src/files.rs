@@ -1,10 +1,15 @@
 //! Reading a file with a bound and replacing one in a single step. Blocks; knows no tool.
 
 use std::{
-    fs::{self, File},
+    ffi::{OsStr, OsString},
+    fs::{File, Metadata},
+    hash::{BuildHasher as _, RandomState},
     io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, fchown},
     path::Path,
 };
+
+use crate::nofollow::{self, Folder};
 
 /// Larger files are not for reading: they are searched, or looked at in parts with a command.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -33,28 +38,27 @@ pub(crate) enum ReadError {
     System(#[from] io::Error),
 }
 
-/// Reads a whole file of at most `bytes_max`.
+/// Reads a whole file of at most `bytes_max`. `path` is resolved: a link that is there by now is not followed.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-    let found = match fs::metadata(path) {
-        Ok(found) => found,
-        Err(error) if is_missing(&error) => return Err(ReadError::Missing),
-        Err(error) => return Err(error.into()),
-    };
-    // Asked before opening: opening a pipe waits for its other end.
-    if found.is_dir() {
-        return Err(ReadError::Folder);
-    }
-    if !found.is_file() {
-        return Err(ReadError::NotAFile);
-    }
-    if found.len() > bytes_max {
-        return Err(ReadError::TooLarge { n_bytes: found.len(), bytes_max });
-    }
+    let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
+    // Looked at before it is opened: a device may do something then.
+    readable(&nofollow::look(path).map_err(missing)?, bytes_max)?;
+    let file = nofollow::open(path).map_err(missing)?;
+    readable(&file.metadata()?, bytes_max)?;
     let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     // It may have grown, and some files of the system say that they are empty.
     let n_bytes = bytes.len() as u64;
     if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
+}
+
+fn readable(found: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
+    match found.len() {
+        _ if found.is_dir() => Err(ReadError::Folder),
+        _ if !found.is_file() => Err(ReadError::NotAFile),
+        n_bytes if n_bytes > bytes_max => Err(ReadError::TooLarge { n_bytes, bytes_max }),
+        _ => Ok(()),
+    }
 }
 
 /// As far as Git looks for a zero byte before it calls a file binary.
@@ -65,16 +69,15 @@ pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
     !bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0)
 }
 
-fn is_missing(error: &io::Error) -> bool {
+/// Tells whether an error says that there is nothing at a path.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Names in the same folder that look like the one that is missing.
 pub(crate) fn near_names(path: &Path) -> Vec<String> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let entries = entries.take(NEIGHBOURS_MAX).flatten();
-    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let names = Folder::open(folder).and_then(|folder| folder.names(NEIGHBOURS_MAX)).unwrap_or_default();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let near =
         similar::get_close_matches(name.to_string_lossy().as_ref(), &names, NEAR_NAMES_MAX, NEAR_ENOUGH);
@@ -82,37 +85,117 @@ pub(crate) fn near_names(path: &Path) -> Vec<String> {
 }
 
 /// Replaces a file or makes a new one: whoever reads it finds the old or the new, never a part.
-/// `path` is resolved, so that a link stays a link.
+/// `path` is resolved, so that a link stays a link; one that is there by now is not followed.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder).map_err(|error| {
-        io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", folder.display()))
-    })?;
-    let before = fs::metadata(path).ok();
-    if before.as_ref().is_some_and(|before| before.permissions().readonly()) {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let folder = folder_of(path)?;
+    let before = match folder.look(name) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(before) = &before {
+        replaceable(before)?;
     }
-    // Made by us instead of by `tempfile`, so that a new file gets the permissions any new file gets.
-    let make = |path: &Path| File::options().write(true).create_new(true).open(path);
-    let mut temporary = tempfile::Builder::new().prefix(".crow-").make_in(folder, make)?;
-    if let Some(before) = before {
-        keep_owner(temporary.as_file(), &before);
-        temporary.as_file().set_permissions(before.permissions())?;
+    let mut draft = Draft::new(&folder)?;
+    if let Some(before) = &before {
+        keep_owner(&draft.file, before);
+        draft.file.set_permissions(before.permissions())?;
+        keep_attributes(&folder, name, &draft.file);
     }
-    temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    // The new name lives in the folder; a system that cannot sync folders keeps it anyway.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    draft.file.write_all(bytes)?;
+    draft.file.sync_all()?;
+    draft.publish(name)?;
+    folder.sync();
     Ok(())
 }
 
+/// Opens the folder of a file, made with all that are missing above it.
+pub(crate) fn folder_of(path: &Path) -> io::Result<Folder> {
+    let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
+    Folder::make(folder).map_err(|error| {
+        io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", folder.display()))
+    })
+}
+
+fn replaceable(before: &Metadata) -> io::Result<()> {
+    match before {
+        _ if before.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ if !before.is_file() => Err(io::Error::other(ReadError::NotAFile)),
+        _ if before.permissions().readonly() => {
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How often a name for a draft may be taken; by chance it is not even once.
+const DRAFT_NAMES_MAX: usize = 8;
+
+/// A file that is not finished and goes away unless it gets its name.
+struct Draft<'a> {
+    folder: &'a Folder,
+    name: OsString,
+    file: File,
+}
+
+impl<'a> Draft<'a> {
+    fn new(folder: &'a Folder) -> io::Result<Self> {
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..DRAFT_NAMES_MAX {
+            let name = OsString::from(format!(".crow-{:016x}", RandomState::new().hash_one(0)));
+            match folder.create(&name) {
+                Ok(file) => return Ok(Self { folder, name, file }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// Gives it the name of what it replaces.
+    fn publish(mut self, name: &OsStr) -> io::Result<()> {
+        self.folder.rename(&self.name, name)?;
+        self.name.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.name.is_empty() {
+            // Nothing is left to be done about it.
+            let _ = self.folder.remove(&self.name);
+        }
+    }
+}
+
 /// Only root can give a file away, and only root has the need to: its edits must not take files over.
-#[cfg(unix)]
-fn keep_owner(file: &File, before: &fs::Metadata) {
-    use std::os::unix::fs::{MetadataExt, fchown};
+fn keep_owner(file: &File, before: &Metadata) {
     let _ = fchown(file, Some(before.uid()), Some(before.gid()));
 }
 
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _before: &fs::Metadata) {}
+/// As long as Linux lets a list of attributes, or the value of one, be.
+#[cfg(target_os = "linux")]
+const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
+
+/// Keeps what a person attached to a file and whom they gave access to it, as far as the new file takes it.
+#[cfg(target_os = "linux")]
+fn keep_attributes(folder: &Folder, name: &OsStr, file: &File) {
+    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+    let Ok(before) = folder.read(name) else { return };
+    let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
+    let Ok(n_bytes) = flistxattr(&before, &mut list) else { return };
+    let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
+    for attribute in list[..n_bytes].split(|&byte| byte == 0) {
+        if !attribute.starts_with(b"user.") && attribute != b"system.posix_acl_access" {
+            continue;
+        }
+        if let Ok(n_bytes) = fgetxattr(&before, attribute, &mut value) {
+            let _ = fsetxattr(file, attribute, &value[..n_bytes], XattrFlags::empty());
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_attributes(_folder: &Folder, _name: &OsStr, _file: &File) {}

@@ -61,7 +61,7 @@ impl Tool for Glob {
         answer(async move {
             let Wanted { pattern, path } = parse(arguments)?;
             let pattern = NamePattern::new(&pattern)?;
-            let (start, shown) = (cx.workspace.resolve(&path), cx.workspace.shown(&path));
+            let (start, shown) = (cx.judged(&path)?, cx.workspace.shown(&path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
             let text = off_thread(move || find(&start, &shown, &pattern, &cut)).await?;

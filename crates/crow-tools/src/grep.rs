@@ -85,7 +85,7 @@ impl Tool for Grep {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let wanted: Wanted = parse(arguments)?;
-            let (start, shown) = (cx.workspace.resolve(&wanted.path), cx.workspace.shown(&wanted.path));
+            let (start, shown) = (cx.judged(&wanted.path)?, cx.workspace.shown(&wanted.path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
             let text = off_thread(move || Search::new(&wanted)?.run(&start, &shown, &cut)).await?;

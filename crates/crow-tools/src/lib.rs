@@ -24,6 +24,7 @@ mod naming;
 mod serve;
 
 mod files;
+mod nofollow;
 mod text;
 mod walk;
 

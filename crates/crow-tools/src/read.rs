@@ -13,7 +13,7 @@ use crate::{
     files::{self, ReadError},
     text::{Decoded, cut_line, decode, numbered},
     tool::{Refusal, about, answer, off_thread, parse, text_of},
-    workspace::Stamp,
+    workspace::{Stamp, resolve},
 };
 
 /// As many lines as most files have.
@@ -98,7 +98,7 @@ impl Tool for Read {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let wanted: Wanted = parse(arguments)?;
-            let path = cx.workspace.resolve(&wanted.file_path);
+            let path = cx.judged(&wanted.file_path)?;
             let shown = cx.workspace.shown(&wanted.file_path);
             let opened = buffers::open(&cx, &wanted.file_path, Purpose::Look).await?;
             let opened = opened.map_err(|error| refuse(&path, &shown, &error))?;
@@ -166,7 +166,8 @@ fn page(text: &str, shown: &str, wanted: &Wanted) -> Result<String, Refusal> {
         return Err(Refusal(format!("could not read {shown} from line {first}: it has {n_lines} lines")));
     }
     let mut room = TEXT_BYTES_MAX;
-    let lines = text.lines().skip(first - 1).take(wanted.limit).map(|line| cut_line(line, LINE_CHARS_MAX));
+    let lines =
+        text.lines().skip(first - 1).take(wanted.limit.max(1)).map(|line| cut_line(line, LINE_CHARS_MAX));
     let lines: Vec<String> = lines
         .take_while(|line| {
             let fits = line.len() <= room;
@@ -186,7 +187,7 @@ fn page(text: &str, shown: &str, wanted: &Wanted) -> Result<String, Refusal> {
 
 /// Reads an image that a person named; the error says why not.
 pub fn read_image(path: &Path) -> Result<Part, String> {
-    let bytes = files::read(path, IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    let bytes = files::read(&resolve(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
     let mime = image_type(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
     Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }

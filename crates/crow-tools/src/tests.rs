@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Arguments, Call, CallId, Confinement, Content, Outcome, Part};
+use crow_core::{Arguments, Call, CallId, Confinement, Content, Outcome, Part, Touch};
 use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -65,7 +65,8 @@ impl Machine {
     async fn run(&self, name: &str, arguments: Arguments) -> String {
         let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
         let facets = self.tools.facets(&call, &self.workspace);
-        let outcome = self.tools.run(&call, self.cx(&|_| ())).await;
+        let cx = ToolCx { touch: &facets.touch, ..self.cx(&|_| ()) };
+        let outcome = self.tools.run(&call, cx).await;
         let outside = self.folder.path().canonicalize().unwrap().display().to_string();
         let head = format!("> {} {:?} {:?}\n", facets.title, facets.kind, facets.touch);
         (head + &show(&outcome)).replace(&outside, "$DIR")
@@ -75,6 +76,7 @@ impl Machine {
         ToolCx {
             workspace: &self.workspace,
             editor: None,
+            touch: &Touch::Nothing,
             confinement: Confinement::Free,
             cut: &self.cut,
             progress,

@@ -1,14 +1,14 @@
 //! What a tool is. Knows none of them.
 
-use std::{fmt, pin::Pin, sync::Arc};
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
 use crow_acp::{Abilities, ClientTerminal, Editor};
-use crow_core::{Confinement, Content, Facets, Outcome, ToolSpec};
+use crow_core::{Confinement, Content, Facets, Outcome, ToolSpec, Touch};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::Workspace;
+use crate::{Workspace, workspace::PATH_BYTES_MAX};
 
 /// A call at work.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -50,6 +50,8 @@ pub struct ToolCx<'a> {
     pub workspace: &'a Workspace,
     /// The files and terminals of the session's client, where there is one.
     pub editor: Option<&'a Editor>,
+    /// What it was judged by, as its [`Facets`] said: files elsewhere are not opened for it.
+    pub touch: &'a Touch,
     /// How its commands are held.
     pub confinement: Confinement,
     /// Stops the call.
@@ -62,6 +64,24 @@ impl ToolCx<'_> {
     /// What the client can do; nothing where there is none.
     pub(crate) fn abilities(&self) -> Abilities {
         self.editor.map(Editor::abilities).unwrap_or_default()
+    }
+
+    /// Finds where a path of the call leads, which has to be where it led when the call was judged.
+    pub(crate) fn judged(&self, path: &str) -> Result<PathBuf, Refusal> {
+        let refuse = |why: &str| Refusal(format!("could not use the path `{}`: {why}", title(path)));
+        if path.contains('\0') {
+            return Err(refuse("no path holds a zero byte"));
+        }
+        if path.len() > PATH_BYTES_MAX {
+            return Err(refuse("it is longer than any path"));
+        }
+        let judged = match self.touch {
+            Touch::Reads(paths) | Touch::Writes(paths) => paths.as_slice(),
+            Touch::Nothing | Touch::Runs(_) | Touch::Calls { .. } => &[],
+        };
+        let path = self.workspace.resolve(path);
+        let is_judged = path.to_str().is_some_and(|path| judged.iter().any(|judged| judged == path));
+        if is_judged { Ok(path) } else { Err(Refusal(MOVED.to_owned())) }
     }
 }
 
@@ -92,6 +112,8 @@ impl fmt::Display for Refusal {
         f.write_str(&self.0)
     }
 }
+
+const MOVED: &str = "not done: a link leads elsewhere than when the call was judged; look again";
 
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 

@@ -18,6 +18,9 @@ const SEEN_MAX: usize = 10_000;
 /// As many as Linux follows before it says that there is a loop.
 const LINKS_MAX: usize = 40;
 
+/// As long as a path may be on Linux, and longer than elsewhere.
+pub(crate) const PATH_BYTES_MAX: usize = 4096;
+
 /// The place a session works in; one per session.
 #[derive(Debug)]
 pub struct Workspace {
@@ -143,7 +146,8 @@ impl Workspace {
 pub fn resolve(path: &Path) -> PathBuf {
     let mut ahead: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();
-    let mut n_links = 0;
+    // No system opens a path as long as two of the longest, one behind the other, so nobody has to know where it leads.
+    let mut n_links = if path.as_os_str().len() > 2 * PATH_BYTES_MAX { LINKS_MAX } else { 0 };
     while let Some(part) = ahead.pop_front() {
         match Path::new(&part).components().next() {
             Some(Component::ParentDir) => {
@@ -152,15 +156,17 @@ pub fn resolve(path: &Path) -> PathBuf {
             Some(Component::CurDir) | None => {}
             Some(Component::RootDir | Component::Prefix(_)) => resolved.push(part),
             Some(Component::Normal(_)) => {
-                let next = resolved.join(part);
-                match fs::read_link(&next) {
-                    Ok(target) if n_links < LINKS_MAX => {
-                        n_links += 1;
-                        for part in target.components().rev() {
-                            ahead.push_front(part.as_os_str().to_owned());
-                        }
+                resolved.push(part);
+                // No system has a longer one, and a very long one would take very long.
+                let is_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
+                let target =
+                    if is_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };
+                if let Some(target) = target {
+                    n_links += 1;
+                    resolved.pop();
+                    for part in target.components().rev() {
+                        ahead.push_front(part.as_os_str().to_owned());
                     }
-                    Ok(_) | Err(_) => resolved = next,
                 }
             }
         }

@@ -84,7 +84,7 @@ impl Tool for Write {
                     }
                 }
                 (Via::Client | Via::Disk, _) => {
-                    let path = cx.workspace.resolve(&file_path);
+                    let path = cx.judged(&file_path)?;
                     content = off_thread(move || match files::replace(&path, content.as_bytes()) {
                         Ok(()) => Ok(content),
                         Err(error) => Err(Refusal(format!("could not write {shown}: {error}"))),
@@ -92,7 +92,7 @@ impl Tool for Write {
                     .await?;
                 }
             }
-            cx.workspace.remember(cx.workspace.resolve(&file_path), Stamp::of(&content));
+            cx.workspace.remember(cx.judged(&file_path)?, Stamp::of(&content));
             let shown = cx.workspace.shown(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),

@@ -44,7 +44,7 @@ async fn what_cannot_be_written() {
             > Write folder Edit Writes(["$DIR/project/folder"])
             Failed: could not write folder: it is a folder
             > Write file/below Edit Writes(["$DIR/project/file/below"])
-            Failed: could not write file/below: the folder $DIR/project/file could not be made: File exists (os error 17)
+            Failed: could not write file/below: the folder $DIR/project/file could not be made: Not a directory (os error 20)
             > Write fixed Edit Writes(["$DIR/project/fixed"])
             Failed: could not write fixed: it is read-only
         "#]],

@@ -1,0 +1,207 @@
+//! Opens what a resolved path names and nothing that a link would have it name instead: between the moment a path was
+//! judged and the moment it is opened, anybody may put a link in its way. Knows no tool and judges nothing.
+
+use std::{
+    ffi::OsStr,
+    fs::{File, Metadata},
+    io,
+    os::fd::OwnedFd,
+    path::{Component, Path},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat},
+    io::Errno,
+};
+
+/// What any new file gets, less what the person's mask takes away.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+
+/// What any new folder gets, less what the person's mask takes away.
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// A folder as a step on the way; on Linux one that may be passed through needs not be readable.
+#[cfg(target_os = "linux")]
+const STEP: OFlags = OFlags::PATH.union(FOLDER);
+#[cfg(not(target_os = "linux"))]
+const STEP: OFlags = OFlags::RDONLY.union(FOLDER);
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// To read a file. A pipe does not wait for its other end, and a terminal does not become ours.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// To look at something; elsewhere than on Linux that means to open it.
+#[cfg(target_os = "linux")]
+const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const LOOK: OFlags = READ;
+
+/// Makes a new file, and opens none that is there.
+const CREATE: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a file or a folder for reading. `path` is resolved.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_with(path, READ).map(File::from)
+}
+
+/// Says what a resolved path names, without opening it: to open a device is to use it.
+pub(crate) fn look(path: &Path) -> io::Result<Metadata> {
+    looked(open_with(path, LOOK)?)
+}
+
+/// A folder that is held open: what is in it is reached by the names in it, wherever its own path leads by now.
+#[derive(Debug)]
+pub(crate) struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens a folder. `path` is resolved.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        open_with(path, STEP).map(Self)
+    }
+
+    /// Opens a folder after it made all of them that are missing on the way. `path` is resolved.
+    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+        match Self::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let mut at = openat(CWD, "/", STEP, Mode::empty())?;
+        for name in names(path)? {
+            at = match step(&at, name, STEP) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match mkdirat(&at, name, FOLDER_MODE) {
+                        // Somebody else may want the same folder.
+                        Ok(()) | Err(Errno::EXIST) => step(&at, name, STEP)?,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
+                stepped => stepped?,
+            };
+        }
+        Ok(Self(at))
+    }
+
+    /// Says what a name in it stands for, without opening it.
+    pub(crate) fn look(&self, name: &OsStr) -> io::Result<Metadata> {
+        looked(step(&self.0, name, LOOK)?)
+    }
+
+    /// Opens a file in it for reading.
+    pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
+        step(&self.0, name, READ).map(File::from)
+    }
+
+    /// Makes a new file in it.
+    pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
+        Ok(openat(&self.0, name, CREATE, FILE_MODE)?.into())
+    }
+
+    /// Gives a file in it another name in it, which no longer names what it named.
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Takes a file out of it.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Has the names in it written to the disk, where the system can do that.
+    pub(crate) fn sync(&self) {
+        let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty());
+        // A system that cannot sync folders keeps the names anyway.
+        let _ = readable.map(|folder| File::from(folder).sync_all());
+    }
+
+    /// Names in it, at most `names_max`.
+    pub(crate) fn names(&self, names_max: usize) -> io::Result<Vec<String>> {
+        let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty())?;
+        let names =
+            Dir::new(readable)?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        Ok(names.filter(|name| name != "." && name != "..").take(names_max).collect())
+    }
+}
+
+/// Opens what a resolved path names.
+fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    // It would go somewhere else than it says.
+    names(path).map(drop)?;
+    match open_at_once(path, flags) {
+        Some(opened) => opened.map_err(told),
+        None => open_in_steps(path, flags),
+    }
+}
+
+/// Opens a path in one system call; `None` where the system cannot do it or a container forbids it.
+#[cfg(target_os = "linux")]
+fn open_at_once(path: &Path, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(CWD, path, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        opened => Some(opened),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_at_once(_path: &Path, _flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
+    None
+}
+
+/// Opens a path folder by folder, each one in the one before it.
+fn open_in_steps(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let mut names = names(path)?.peekable();
+    let first = if names.peek().is_some() { STEP } else { flags };
+    let mut at = openat(CWD, "/", first, Mode::empty())?;
+    while let Some(name) = names.next() {
+        at = step(&at, name, if names.peek().is_some() { STEP } else { flags })?;
+    }
+    Ok(at)
+}
+
+/// Opens one name in a folder, unless it is a link.
+fn step(at: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+    match openat(at, name, flags, Mode::empty()) {
+        // Systems tell a link where a folder was asked for from a file there in different ways, or not at all.
+        Err(Errno::NOTDIR) if is_link(at, name) => Err(in_the_way()),
+        opened => opened.map_err(told),
+    }
+}
+
+fn looked(opened: OwnedFd) -> io::Result<Metadata> {
+    let found = File::from(opened).metadata()?;
+    if found.is_symlink() { Err(in_the_way()) } else { Ok(found) }
+}
+
+fn is_link(at: &OwnedFd, name: &OsStr) -> bool {
+    statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
+}
+
+/// The names along an absolute path that goes nowhere but down.
+fn names(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
+    let mut parts = path.components();
+    let is_straight = parts.next() == Some(Component::RootDir)
+        && parts.clone().all(|part| matches!(part, Component::Normal(_)));
+    if !is_straight {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not resolved"));
+    }
+    Ok(parts.map(Component::as_os_str))
+}
+
+fn told(errno: Errno) -> io::Error {
+    if errno == Errno::LOOP { in_the_way() } else { errno.into() }
+}
+
+fn in_the_way() -> io::Error {
+    io::Error::other("a link is in its way that leads round in circles or was put there just now")
+}
+
+#[cfg(test)]
+mod tests;
