@@ -1,7 +1,7 @@
 //! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
 //! each result on disk before it is shown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
@@ -42,9 +42,10 @@ pub(crate) async fn run_calls(
         grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
         told: std::mem::take(&mut talk.told),
         roots: Roots {
-            work: cx.workspace.roots().iter().map(|root| root.display().to_string()).collect(),
+            work: spelled(cx.workspace.roots()),
             readable: vec![settings.spill_dir.display().to_string()],
-            protected: vec![settings.config_dir.display().to_string()],
+            protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
+            repository: spelled(&cx.workspace.repositories()),
         },
         settings,
     };
@@ -87,6 +88,10 @@ pub(crate) async fn run_calls(
     talk.told = gate.told;
     talk.grants = gate.grants.into_inner().unwrap_or_else(PoisonError::into_inner);
     stored
+}
+
+fn spelled(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {

@@ -149,6 +149,8 @@ pub struct Roots {
     pub readable: Vec<String>,
     /// The configuration with its keys, inside the others too: changes ask each time, reading except in `auto`.
     pub protected: Vec<String>,
+    /// Where repositories keep themselves when that is not below a `.git`: changes ask each time.
+    pub repository: Vec<String>,
 }
 
 /// What holds for a call, whoever makes it.

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::terminal::Jobs;
+use crate::{files, terminal::Jobs};
 
 /// Forgetting a file only means that it has to be read again before it is edited.
 const SEEN_MAX: usize = 10_000;
@@ -85,6 +85,20 @@ impl Workspace {
         &self.roots
     }
 
+    /// Where the repositories around its folders keep themselves, where that is not simply their `.git`: a worktree's
+    /// `.git` is a file that names the place, and any `.git` may be a link.
+    pub fn repositories(&self) -> Vec<PathBuf> {
+        let mut places: Vec<PathBuf> =
+            self.roots.iter().flat_map(|root| root.ancestors()).filter_map(git_place).collect();
+        // What a worktree shares with others, hooks among it, is named there.
+        let shared: Vec<PathBuf> =
+            places.iter().filter_map(|place| named_in(&place.join("commondir"), "")).collect();
+        places.extend(shared);
+        places.sort();
+        places.dedup();
+        places
+    }
+
     /// Variables that commands do not get.
     pub(crate) fn secret_variables(&self) -> &[String] {
         &self.secret_variables
@@ -141,6 +155,25 @@ impl Workspace {
     }
 }
 
+/// Where the `.git` of a folder leads, when it is not a folder there.
+fn git_place(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    let found = fs::symlink_metadata(&git).ok()?;
+    if found.is_dir() {
+        return None;
+    }
+    let resolved = resolve(&git);
+    named_in(&resolved, "gitdir:").or(Some(resolved))
+}
+
+/// The path that a small file of one line names after `key`, relative to where the file is.
+fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
+    let bytes = files::read(file, PATH_BYTES_MAX as u64).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let path = text.trim_end().strip_prefix(key)?.trim_start();
+    Some(resolve(&file.parent()?.join(path)))
+}
+
 /// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
 /// link to nothing would create something.
 pub fn resolve(path: &Path) -> PathBuf {
@@ -173,3 +206,6 @@ pub fn resolve(path: &Path) -> PathBuf {
     }
     resolved
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,9 @@ impl Place<'_> {
 /// Tells whether reading a path is free.
 pub(super) fn is_readable(path: &str, roots: &Roots) -> bool {
     // A search that begins above what is protected would look into it.
-    let holds_protected = roots.protected.iter().any(|protected| Path::new(protected).starts_with(path));
+    let folded = folded(path);
+    let holds_protected =
+        roots.protected.iter().any(|protected| self::folded(protected).starts_with(&folded));
     let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected;
     is_work || is_inside(path, &roots.readable)
 }
@@ -59,27 +61,34 @@ pub(super) fn is_inside(path: &str, roots: &[String]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
+/// The same where a name that only looks different may be the same name: more than is meant is inside then.
+fn is_inside_folded(path: &str, roots: &[String]) -> bool {
+    let path = folded(path);
+    roots.iter().any(|root| path.starts_with(folded(root)))
+}
+
 /// Tells what asks whenever it would be changed: what is secret, and what runs later on someone else's command.
 pub(super) fn is_protected(path: &str, roots: &Roots) -> bool {
-    is_secret(path, roots) || is_git(path)
+    is_secret(path, roots) || is_git(path) || is_inside_folded(path, &roots.repository)
 }
 
 /// `.git` holds hooks that run later, on someone else's command.
 pub(super) fn is_git(path: &str) -> bool {
-    parts(path).any(|part| part == ".git")
+    // The second is the short name that Windows gives to the first.
+    parts(path).any(|part| part == ".git" || part == "git~1")
 }
 
 /// Tells what asks even to be read: keys, and the configuration that holds some.
 pub(super) fn is_secret(path: &str, roots: &Roots) -> bool {
-    is_inside(path, &roots.protected) || is_below_home(path, roots) || is_key(path)
+    is_inside_folded(path, &roots.protected) || is_below_home(path, roots) || is_key(path)
 }
 
 /// Finds a protected folder in a path whose home folder is written `~`.
 fn is_below_home(path: &str, roots: &Roots) -> bool {
     let Some(below) = path.strip_prefix("~/") else { return false };
-    let below = plain(Path::new(below));
+    let below = plain(&folded(below));
     let ends_in = |protected: &String, above: &Path| {
-        !above.as_os_str().is_empty() && Path::new(protected).ends_with(above)
+        !above.as_os_str().is_empty() && folded(protected).ends_with(above)
     };
     below.ancestors().any(|above| roots.protected.iter().any(|protected| ends_in(protected, above)))
 }
@@ -146,8 +155,35 @@ fn is_key_name(name: &str) -> bool {
     is_env || is_ssh || name == ".netrc" || name == "_netrc" || name.ends_with(".pem")
 }
 
-/// Shows the names in a path; some file systems do not tell upper from lower case.
+/// Shows the names in a path, folded.
 fn parts(path: &str) -> impl Iterator<Item = String> {
     let names = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
-    names.map(|part| part.as_os_str().to_string_lossy().to_ascii_lowercase())
+    names.map(|part| fold(&part.as_os_str().to_string_lossy()))
+}
+
+/// A path with its names folded.
+fn folded(path: &str) -> PathBuf {
+    let parts = Path::new(path).components().map(|part| match part {
+        Component::Normal(name) => fold(&name.to_string_lossy()).into(),
+        Component::RootDir | Component::Prefix(_) | Component::CurDir | Component::ParentDir => {
+            part.as_os_str().to_owned()
+        }
+    });
+    parts.collect()
+}
+
+/// Makes one of all names that some file system takes for the same: a disk from Windows or a Mac does not tell upper
+/// from lower case, leaves out dots and spaces at the end and marks that nobody sees, and opens streams behind a colon.
+fn fold(name: &str) -> String {
+    let visible = name.chars().filter(|&c| !is_invisible(c));
+    let folded: String =
+        visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();
+    let stem = folded.find(':').filter(|&at| at > 0).map_or(folded.as_str(), |at| &folded[..at]);
+    let trimmed = stem.trim_end_matches(['.', ' ']);
+    if trimmed.is_empty() { stem.to_owned() } else { trimmed.to_owned() }
+}
+
+/// Marks that the file system of a Mac leaves out when it compares names.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

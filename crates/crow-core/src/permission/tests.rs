@@ -76,6 +76,7 @@ fn judged(mode: Mode, rules: &Rules, touch: &Touch, grants: &Grants) -> Verdict 
         work: vec!["/w/a".into(), "/w/b".into()],
         readable: vec!["/w/a/.crow/spill".into()],
         protected: vec!["/w/a/.crow".into(), "/home/me/.crow".into()],
+        repository: vec!["/w/a/meta".into()],
     };
     let tool = match touch {
         Touch::Nothing => "todo",
@@ -233,6 +234,61 @@ fn what_is_protected_always_asks() {
         auto: allow
     "#]],
     );
+}
+
+/// Tells which paths ask in `auto` to be changed and to be read: `w`, `r`, or nothing.
+#[track_caller]
+fn check_protected(list: &[(&str, &str)]) {
+    let law = Rules::default();
+    for (path, expected) in list {
+        let asks = |mode: Mode, touch: Touch| {
+            matches!(judged(mode, &law, &touch, &Grants::default()), Verdict::Ask { .. })
+        };
+        let writes = asks(Mode::Auto, Touch::Writes(paths(&[path])));
+        let reads = asks(Mode::Ask, Touch::Reads(paths(&[path])));
+        let found =
+            [("w", writes), ("r", reads)].map(|(letter, asks)| if asks { letter } else { "" }).concat();
+        assert_eq!(found, *expected, "{path}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_spelled_otherwise_is_protected() {
+    // Only names are judged, so whether anything is there makes no difference.
+    check_protected(&[
+        ("/w/a/x", ""),
+        ("/w/a/.git", "w"),
+        ("/w/a/.git/hooks/x", "w"),
+        ("/w/a/sub/.Git/config", "w"),
+        ("/w/a/.git./config", "w"),
+        ("/w/a/.git . /config", "w"),
+        ("/w/a/.git::$INDEX_ALLOCATION/config", "w"),
+        ("/w/a/.g\u{200c}it/config", "w"),
+        ("/w/a/GIT~1/config", "w"),
+        ("/w/a/.gitx/config", ""),
+        ("/w/a/x.git", ""),
+        ("/w/a/...", ""),
+        ("/w/a/meta", "w"),
+        ("/w/a/META/hooks/x", "w"),
+        ("/w/a/metal", ""),
+        ("/w/a/.crow/config.yaml", "wr"),
+        ("/w/a/.CROW/new", "wr"),
+        ("/w/a/.crow./new", "wr"),
+        ("/home/me/.Crow/.env", "wr"),
+        ("/w/a/.env", "wr"),
+        ("/w/a/.ENV.", "wr"),
+        ("/w/a/.env.local", "wr"),
+        ("/w/a/.env.example", ""),
+        ("/w/a/.\u{17f}sh/x", "wr"),
+        ("/w/a/ID_RSA", "wr"),
+        ("/w/a/server.PEM ", "wr"),
+    ]);
+}
+
+#[test]
+fn a_search_above_what_is_protected_asks() {
+    // Folders that hold a repository are searched all the time, those that hold the configuration are not.
+    check_protected(&[("/w/a", "r"), ("/w/b", ""), ("/w/A", "r")]);
 }
 
 #[test]

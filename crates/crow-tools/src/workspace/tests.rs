@@ -1,0 +1,74 @@
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use expect_test::{Expect, expect};
+
+use super::{Workspace, resolve};
+
+/// Shows where the repositories around `project/sub` keep themselves.
+#[track_caller]
+fn check(setup: fn(&Path), expect: &Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let cwd = place.join("project/sub");
+    fs::create_dir_all(&cwd).unwrap();
+    setup(&place);
+    let found = Workspace::new(cwd, &[], Vec::new()).repositories();
+    let lines = found.iter().map(|path| format!("{}\n", path.display()));
+    expect.assert_eq(&lines.collect::<String>().replace(&place.display().to_string(), "$DIR"));
+}
+
+#[test]
+fn a_plain_repository_is_known_by_its_name() {
+    check(|place| fs::create_dir(place.join("project/.git")).unwrap(), &expect![[""]]);
+    check(|_| (), &expect![[""]]);
+}
+
+#[test]
+fn a_worktree_names_its_repository() {
+    let setup = |place: &Path| {
+        fs::create_dir_all(place.join("main/meta/worktrees/sub")).unwrap();
+        fs::write(place.join("project/.git"), "gitdir: ../main/meta/worktrees/sub\n").unwrap();
+        fs::write(place.join("main/meta/worktrees/sub/commondir"), "../..\n").unwrap();
+    };
+    check(
+        setup,
+        &expect![[r#"
+        $DIR/main/meta
+        $DIR/main/meta/worktrees/sub
+    "#]],
+    );
+}
+
+#[test]
+fn a_repository_behind_a_link() {
+    let setup = |place: &Path| symlink("../meta", place.join("project/.git")).unwrap();
+    check(
+        setup,
+        &expect![[r#"
+        $DIR/meta
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_no_repository_is_protected_as_it_stands() {
+    let setup = |place: &Path| {
+        fs::write(place.join("project/.git"), "x".repeat(100_000)).unwrap();
+        symlink("/dev/zero", place.join("project/sub/.git")).unwrap();
+    };
+    check(
+        setup,
+        &expect![[r#"
+        /dev/zero
+        $DIR/project/.git
+    "#]],
+    );
+}
+
+#[test]
+fn a_path_of_a_megabyte_is_resolved_at_once() {
+    let long = format!("/{}", "a/".repeat(500_000));
+    assert_eq!(resolve(Path::new(&long)).components().count(), 500_001);
+    let up = format!("/{}b", "a/../".repeat(200_000));
+    assert_eq!(resolve(Path::new(&up)), Path::new("/b"));
+}
