@@ -10,7 +10,7 @@ use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
     buffers::{self, Opened, Purpose, Via},
     files::{self, ReadError},
-    text::{Decoded, decode},
+    text::{Decoded, Encoding, decode, encode},
     tool::{Refusal, about, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
 };
@@ -21,6 +21,9 @@ pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
 /// What the model has to know when an editor formats what it saves.
 pub(crate) const CHANGED_BY_EDITOR: &str =
     "\n(the editor changed the text while saving; read the file before the next edit)";
+
+/// What a text in Unicode may begin with.
+const BOM: char = '\u{feff}';
 
 pub(crate) struct Write {
     spec: ToolSpec,
@@ -35,7 +38,8 @@ struct Wanted {
 /// What was there before.
 enum Before {
     Nothing,
-    Text(String),
+    /// `None` when the client has it, which keeps its encoding.
+    Text(String, Option<Encoding>),
     /// Binary or too large to show.
     Something,
 }
@@ -73,26 +77,34 @@ impl Tool for Write {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let Wanted { file_path, mut content } = parse(arguments)?;
+            let path = cx.judged(&file_path)?;
             let before = before(&cx, &file_path).await?;
             let shown = cx.workspace.shown(&file_path);
             let mut changed_by_editor = "";
-            match (buffers::via(&cx, &file_path), cx.editor) {
-                (Via::Client, Some(editor)) => {
+            // What a client does not have open it would write in an encoding of its own.
+            let encoding = before.encoding();
+            let is_its = buffers::via(&cx, &file_path) == Via::Client && encoding == Encoding::Utf8;
+            match cx.editor.filter(|_| is_its) {
+                Some(editor) => {
                     if let Some(now) = buffers::save(&cx, editor, &file_path, &content).await? {
                         changed_by_editor = CHANGED_BY_EDITOR;
                         content = now;
                     }
                 }
-                (Via::Client | Via::Disk, _) => {
-                    let path = cx.judged(&file_path)?;
-                    content = off_thread(move || match files::replace(&path, content.as_bytes()) {
-                        Ok(()) => Ok(content),
-                        Err(error) => Err(Refusal(format!("could not write {shown}: {error}"))),
+                None => {
+                    let path = path.clone();
+                    content = off_thread(move || {
+                        // The encoding brings its own mark.
+                        let text = content.strip_prefix(BOM).unwrap_or(&content);
+                        let text = if encoding == Encoding::Utf8 { &content } else { text };
+                        let replaced = files::replace(&path, &encode(text, encoding));
+                        replaced.map_err(|error| Refusal(format!("could not write {shown}: {error}")))?;
+                        Ok(text.to_owned())
                     })
                     .await?;
                 }
             }
-            cx.workspace.remember(cx.judged(&file_path)?, Stamp::of(&content));
+            cx.workspace.remember(path, Stamp::of(&content));
             let shown = cx.workspace.shown(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),
@@ -117,9 +129,9 @@ impl Tool for Write {
 /// Looks at what a write would replace.
 async fn before(cx: &ToolCx<'_>, file_path: &str) -> Result<Before, Refusal> {
     match buffers::open(cx, file_path, Purpose::Change).await? {
-        Ok(Opened::Buffer(text)) => Ok(Before::Text(text)),
+        Ok(Opened::Buffer(text)) => Ok(Before::Text(text, None)),
         Ok(Opened::Disk(bytes)) => match decode(bytes) {
-            Decoded::Text(text, _) => Ok(Before::Text(text)),
+            Decoded::Text(text, encoding) => Ok(Before::Text(text, Some(encoding))),
             Decoded::Lossy(_) | Decoded::Binary => Ok(Before::Something),
         },
         Err(ReadError::Missing) => Ok(Before::Nothing),
@@ -131,10 +143,18 @@ async fn before(cx: &ToolCx<'_>, file_path: &str) -> Result<Before, Refusal> {
 }
 
 impl Before {
+    /// How the file is written, which stays so.
+    fn encoding(&self) -> Encoding {
+        match self {
+            Self::Text(_, encoding) => encoding.unwrap_or(Encoding::Utf8),
+            Self::Nothing | Self::Something => Encoding::Utf8,
+        }
+    }
+
     fn into_diff(self, new: String) -> Option<(Option<String>, String)> {
         match self {
             Self::Nothing => Some((None, new)),
-            Self::Text(old) => Some((Some(old), new)),
+            Self::Text(old, _) => Some((Some(old), new)),
             Self::Something => None,
         }
     }

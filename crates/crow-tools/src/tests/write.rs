@@ -3,7 +3,7 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
 };
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::{Machine, check};
@@ -86,4 +86,72 @@ async fn mode_and_links_stay() {
     .assert_eq(&said);
     assert!(machine.path("dangling").is_symlink());
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 3);
+}
+
+/// Writes a text over a file and shows the bytes that it holds then.
+async fn check_bytes(before: &[u8], content: &str, expect: Expect) {
+    let machine = Machine::new(|_| ());
+    fs::write(machine.path("a"), before).unwrap();
+    let said = machine.call("write", json!({"file_path": "a", "content": content})).await;
+    assert!(said.contains("Done: replaced a"), "{said}");
+    expect.assert_eq(&fs::read(machine.path("a")).unwrap().escape_ascii().to_string());
+    // What the model is shown is what it wrote, so it may edit it.
+    let edited = machine.call("edit", json!({"file_path": "a", "old_string": "n", "new_string": "m"})).await;
+    assert!(edited.contains("Done: edited a"), "{edited}");
+}
+
+#[tokio::test]
+async fn the_encoding_of_a_file_stays() {
+    check_bytes(b"\xFF\xFEo\0", "n\u{f6}\n", expect![[r#"\xff\xfen\x00\xf6\x00\n\x00"#]]).await;
+    check_bytes(b"\xFE\xFF\0o", "n\n", expect![[r#"\xfe\xff\x00n\x00\n"#]]).await;
+    check_bytes(b"\xEF\xBB\xBFo", "n\n", expect![[r#"\xef\xbb\xbfn\n"#]]).await;
+    check_bytes(b"\xEF\xBB\xBFo", "\u{feff}n", expect![[r#"\xef\xbb\xbfn"#]]).await;
+    check_bytes(b"o", "n\u{f6}", expect![[r#"n\xc3\xb6"#]]).await;
+    check_bytes(b"caf\xE9", "n\u{f6}", expect![[r#"n\xc3\xb6"#]]).await;
+    check_bytes(b"\xFF\xFEo\0\0", "n", expect!["n"]).await;
+}
+
+#[tokio::test]
+async fn attributes_stay() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
+    let path = machine.path("a");
+    if setxattr(&path, "user.origin", b"here", XattrFlags::empty()).is_err() {
+        // This file system keeps none.
+        return;
+    }
+    machine.call("write", json!({"file_path": "a", "content": "new"})).await;
+    let mut value = [0; 10];
+    let n_bytes = getxattr(&path, "user.origin", &mut value).unwrap();
+    assert_eq!((&value[..n_bytes], fs::read(&path).unwrap().as_slice()), (&b"here"[..], &b"new"[..]));
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_write_that_failed() {
+    let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
+    // The name is taken by a folder that came after the look at it: the last step fails.
+    fs::create_dir_all(machine.path("b/c")).unwrap();
+    let replaced = crate::files::replace(&machine.path("b"), b"new");
+    assert_eq!(replaced.unwrap_err().kind(), std::io::ErrorKind::IsADirectory);
+    assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2);
+}
+
+/// More than fits on a disk that is almost full, such as a small one that holds the temporary files of a test.
+const LARGE_BYTES: usize = 4_000_000;
+
+#[tokio::test]
+async fn a_file_is_whole_or_as_it_was() {
+    let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
+    let said = machine.call("write", json!({"file_path": "a", "content": "x".repeat(LARGE_BYTES)})).await;
+    let now = fs::read_to_string(machine.path("a")).unwrap();
+    if said.contains("Done: replaced a") {
+        assert!(now.len() == LARGE_BYTES);
+    } else {
+        assert!(
+            said.ends_with("Failed: could not write a: No space left on device (os error 28)\n"),
+            "{said}"
+        );
+        assert!(now == "old");
+    }
+    assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 1);
 }
