@@ -1,6 +1,12 @@
 //! `glob`: files by name, the newest first.
 
-use std::{cmp::Reverse, collections::BTreeSet, path::Path, time::SystemTime};
+use std::{
+    cmp::Reverse,
+    collections::BTreeSet,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    time::SystemTime,
+};
 
 use crow_core::{Facets, Outcome, ToolSpec};
 use serde::Deserialize;
@@ -10,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Running, Tool, ToolCx, Workspace,
     grep::search,
+    nofollow,
     tool::{Refusal, answer, off_thread, parse, text_of},
-    walk::{Found, NamePattern, Walk, here, walk},
+    walk::{Found, NamePattern, Visitor, here, walk},
 };
 
 /// Who gets more names than this has to ask more closely.
@@ -76,29 +83,49 @@ fn find(
     pattern: &NamePattern,
     cut: &CancellationToken,
 ) -> Result<String, Refusal> {
-    let mut newest = BTreeSet::new();
-    let mut n_files = 0_usize;
-    walk(start, shown, cut, |file| {
-        if pattern.is_match(&file) {
-            n_files += 1;
-            newest.insert((Reverse(changed_at(&file)), file.shown(shown)));
-            if newest.len() > FILES_MAX {
-                newest.pop_last();
-            }
-        }
-        Walk::On
-    })?;
+    let newest = Mutex::new(Newest::default());
+    let n_passed = walk(start, shown, cut, || Look { pattern, shown, newest: &newest })?;
+    let Newest { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut text: String = files.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files == 0 {
-        return Ok("no files match".into());
+        text += "no files match\n";
     }
-    let mut text: String = newest.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files > FILES_MAX {
         text += &format!("({FILES_MAX} of {n_files} files; use a narrower pattern or path)\n");
+    }
+    if n_passed > 0 {
+        text += &format!("({n_passed} folders were passed by: what they want ignored cannot be read)\n");
     }
     Ok(text)
 }
 
-fn changed_at(file: &Found) -> SystemTime {
-    let found = std::fs::metadata(&file.absolute);
-    found.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+/// The newest files of all that match.
+#[derive(Default)]
+struct Newest {
+    files: BTreeSet<(Reverse<SystemTime>, String)>,
+    n_files: usize,
+}
+
+struct Look<'a> {
+    pattern: &'a NamePattern,
+    shown: &'a str,
+    newest: &'a Mutex<Newest>,
+}
+
+impl Visitor for Look<'_> {
+    fn visit(&mut self, file: Found) {
+        if !self.pattern.is_match(&file) {
+            return;
+        }
+        // What cannot be reached without a link is not below where the search began.
+        let Ok(found) = nofollow::look(&file.absolute) else { return };
+        let changed = Reverse(found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        let shown = file.shown(self.shown);
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        newest.n_files += 1;
+        newest.files.insert((changed, shown));
+        if newest.files.len() > FILES_MAX {
+            newest.files.pop_last();
+        }
+    }
 }

@@ -1,20 +1,26 @@
 //! `grep`: lines of files by pattern.
 
-use std::{fmt::Write as _, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use crow_core::{Facets, Location, Outcome, ToolKind, ToolSpec, Touch};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Running, Tool, ToolCx, Workspace,
+    hits::{Answer, Hits, Row},
+    nofollow,
     text::cut_line,
     tool::{Refusal, answer, off_thread, parse, text_of, title},
-    walk::{Found, NamePattern, Walk, here, walk},
+    walk::{Found, NamePattern, Visitor, brief, fitting, here, walk},
 };
 
 /// Who gets more lines than this has to ask more closely.
@@ -23,11 +29,17 @@ const LIMIT_DEFAULT: usize = 100;
 /// About 50,000 tokens when every line is long; a model that wants more is wrong.
 const LIMIT_MAX: usize = 1000;
 
+/// Who wants to see more around a line reads the file.
+const CONTEXT_MAX: usize = 20;
+
 /// Enough of a line to see what it is.
 const LINE_CHARS_MAX: usize = 300;
 
 /// A file whose one line is longer than this is data; it is passed by.
 const HEAP_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What a pattern may grow to, for each thread; a search with a larger one is slow as well.
+const MATCHER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Grep {
     spec: ToolSpec,
@@ -41,8 +53,22 @@ struct Wanted {
     include: Option<String>,
     #[serde(default)]
     ignore_case: bool,
+    #[serde(default)]
+    output: Output,
+    #[serde(default)]
+    context: usize,
     #[serde(default = "limit_default")]
     limit: usize,
+}
+
+/// What is shown of the files that match.
+#[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+enum Output {
+    #[default]
+    Lines,
+    Files,
+    Count,
 }
 
 fn limit_default() -> usize {
@@ -55,7 +81,7 @@ impl Grep {
             name: "grep".into(),
             description:
                 "Finds lines by a regular expression (as ripgrep reads it) and shows them as `path:line: \
-                          text`. Binary files and files that Git ignores are left out."
+                          text`, in the order of the paths. Binary files and files that Git ignores are left out."
                     .into(),
             parameters: json!({
                 "type": "object",
@@ -64,7 +90,9 @@ impl Grep {
                     "path": {"type": "string", "description": "File or folder to search; the working folder if left out"},
                     "include": {"type": "string", "description": "Only files that match this glob, such as `*.rs` or `src/**/*.{ts,tsx}`"},
                     "ignore_case": {"type": "boolean", "default": false, "description": "Takes upper and lower case as the same"},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT, "description": "Most lines to show"}
+                    "output": {"type": "string", "enum": ["lines", "files", "count"], "default": "lines", "description": "Shows the lines, only the files that have some, or how many lines each file has"},
+                    "context": {"type": "integer", "minimum": 0, "maximum": CONTEXT_MAX, "default": 0, "description": "Lines to show before and after each line, as `path-line- text`"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT, "description": "Most lines (or files) to show"}
                 },
                 "required": ["pattern"]
             }),
@@ -88,7 +116,7 @@ impl Tool for Grep {
             let (start, shown) = (cx.judged(&wanted.path)?, cx.workspace.shown(&wanted.path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
-            let text = off_thread(move || Search::new(&wanted)?.run(&start, &shown, &cut)).await?;
+            let text = off_thread(move || find(&wanted, &start, &shown, &cut)).await?;
             Ok(Outcome::done(text))
         })
     }
@@ -106,79 +134,164 @@ pub(crate) fn search(workspace: &Workspace, verb: &str, pattern: &str, path: &st
     }
 }
 
-struct Search {
-    matcher: RegexMatcher,
-    include: Option<NamePattern>,
-    searcher: Searcher,
-    limit: usize,
-    n_found: usize,
-    n_unread: usize,
-    text: String,
+fn find(wanted: &Wanted, start: &Path, shown: &str, cut: &CancellationToken) -> Result<String, Refusal> {
+    let matcher = RegexMatcherBuilder::new()
+        .case_insensitive(wanted.ignore_case)
+        .multi_line(true)
+        .crlf(true)
+        .size_limit(MATCHER_BYTES_MAX)
+        .dfa_size_limit(MATCHER_BYTES_MAX)
+        .build(fitting(&wanted.pattern)?)
+        .map_err(|error| {
+            Refusal(format!("the pattern is not a regular expression for lines: {}", brief(&error)))
+        })?;
+    let include = wanted.include.as_deref().map(NamePattern::new).transpose()?;
+    let limit = wanted.limit.clamp(1, LIMIT_MAX);
+    let hits = Hits::new(limit);
+    let n_passed = walk(start, shown, cut, || Search {
+        matcher: matcher.clone(),
+        searcher: searcher(wanted),
+        include: include.clone(),
+        output: wanted.output,
+        limit,
+        hits: &hits,
+        cut,
+    })?;
+    let answer = hits.into_answer(|path| Found::new(path.to_owned(), start).shown(shown));
+    Ok(explained(answer, wanted.output, limit, n_passed))
 }
 
-impl Search {
-    fn new(wanted: &Wanted) -> Result<Self, Refusal> {
-        let matcher = RegexMatcherBuilder::new()
-            .case_insensitive(wanted.ignore_case)
-            .crlf(true)
-            .build(&wanted.pattern)
-            .map_err(|error| {
-                Refusal(format!("the pattern is not a regular expression for lines: {error}"))
-            })?;
-        let searcher = SearcherBuilder::new()
-            .line_terminator(LineTerminator::crlf())
-            .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(HEAP_BYTES_MAX))
-            .build();
-        Ok(Self {
-            matcher,
-            include: wanted.include.as_deref().map(NamePattern::new).transpose()?,
-            searcher,
-            limit: wanted.limit.clamp(1, LIMIT_MAX),
-            n_found: 0,
-            n_unread: 0,
-            text: String::new(),
+fn searcher(wanted: &Wanted) -> Searcher {
+    let context = if wanted.output == Output::Lines { wanted.context.min(CONTEXT_MAX) } else { 0 };
+    SearcherBuilder::new()
+        .line_terminator(LineTerminator::crlf())
+        .line_number(wanted.output == Output::Lines)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(HEAP_BYTES_MAX))
+        .build()
+}
+
+/// Adds what has to be known about an answer.
+fn explained(answer: Answer, output: Output, limit: usize, n_passed: usize) -> String {
+    let Answer { mut text, n_rows, n_unread } = answer;
+    if n_rows == 0 {
+        text += "no lines match\n";
+    }
+    if n_rows > limit {
+        let rows = if output == Output::Lines { "lines" } else { "files" };
+        text += &format!("(the first {limit} {rows}; there are more, use a narrower pattern or path)\n");
+        // What was not searched any more is not known.
+        return text;
+    }
+    if n_unread > 0 {
+        text += &format!("({n_unread} files could not be searched)\n");
+    }
+    if n_passed > 0 {
+        text += &format!("({n_passed} folders were passed by: what they want ignored cannot be read)\n");
+    }
+    text
+}
+
+/// The search of one thread.
+struct Search<'a> {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    include: Option<NamePattern>,
+    output: Output,
+    limit: usize,
+    hits: &'a Hits,
+    cut: &'a CancellationToken,
+}
+
+impl Visitor for Search<'_> {
+    fn enters(&mut self, folder: &Path) -> bool {
+        self.hits.may_show(folder)
+    }
+
+    fn visit(&mut self, file: Found) {
+        let is_included = self.include.as_ref().is_none_or(|include| include.is_match(&file));
+        if !is_included || !self.hits.may_show(&file.absolute) {
+            return;
+        }
+        let mut rows = Rows { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
+        let searched = nofollow::open(&file.absolute).and_then(|opened| {
+            if !opened.metadata()?.is_file() {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            let reader = Cuttable { file: opened, cut: self.cut };
+            self.searcher.search_reader(&self.matcher, reader, &mut rows)
+        });
+        match searched {
+            Ok(()) => self.hits.add(&file.absolute, rows.done()),
+            Err(_) => self.hits.add_unread(),
+        }
+    }
+}
+
+/// A file that ends when the turn is cut.
+struct Cuttable<'a> {
+    file: File,
+    cut: &'a CancellationToken,
+}
+
+impl Read for Cuttable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cut.is_cancelled() { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
+    }
+}
+
+/// What one file comes to.
+struct Rows {
+    output: Output,
+    limit: usize,
+    n_lines: u64,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn done(mut self) -> Vec<Row> {
+        match self.output {
+            Output::Lines => {}
+            Output::Files if self.n_lines > 0 => self.rows.push(Row::File),
+            Output::Count if self.n_lines > 0 => self.rows.push(Row::Count(self.n_lines)),
+            Output::Files | Output::Count => {}
+        }
+        self.rows
+    }
+
+    /// Takes one row more than the limit, to know that there are more.
+    fn push(&mut self, row: Row) -> bool {
+        self.rows.push(row);
+        self.rows.len() <= self.limit
+    }
+}
+
+fn line(bytes: &[u8]) -> String {
+    cut_line(String::from_utf8_lossy(bytes).trim_end(), LINE_CHARS_MAX)
+}
+
+impl Sink for Rows {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.n_lines += 1;
+        Ok(match self.output {
+            Output::Lines => {
+                self.push(Row::Match(found.line_number().unwrap_or_default(), line(found.bytes())))
+            }
+            Output::Files => false,
+            Output::Count => true,
         })
     }
 
-    fn run(mut self, start: &Path, shown: &str, cut: &CancellationToken) -> Result<String, Refusal> {
-        walk(start, shown, cut, |file| self.visit(&file, shown, cut))?;
-        if self.n_found == 0 {
-            self.text += "no lines match\n";
-        }
-        if self.n_unread > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(self.text, "({} files could not be searched)", self.n_unread);
-        }
-        if self.n_found > self.limit {
-            let limit = self.limit;
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                self.text,
-                "(the first {limit} lines; there are more, use a narrower pattern or path)"
-            );
-        }
-        Ok(self.text)
+    fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
+        Ok(self.push(Row::Near(near.line_number().unwrap_or_default(), line(near.bytes()))))
     }
 
-    /// Searches one file, and one line further than the limit to know whether there is more.
-    fn visit(&mut self, file: &Found, start: &str, cut: &CancellationToken) -> Walk {
-        if self.include.as_ref().is_some_and(|include| !include.is_match(file)) {
-            return Walk::On;
-        }
-        let shown = file.shown(start);
-        let Self { matcher, searcher, limit, n_found, n_unread, text, .. } = self;
-        let sink = Lossy(|number, line| {
-            *n_found += 1;
-            if *n_found <= *limit {
-                let line = cut_line(line.trim_end(), LINE_CHARS_MAX);
-                let _ = writeln!(text, "{shown}:{number}: {line}");
-            }
-            Ok(*n_found <= *limit && !cut.is_cancelled())
-        });
-        if searcher.search_path(&*matcher, &file.absolute, sink).is_err() {
-            *n_unread += 1;
-        }
-        if self.n_found > self.limit { Walk::Stop } else { Walk::On }
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.rows.push(Row::Gap);
+        Ok(true)
     }
 }

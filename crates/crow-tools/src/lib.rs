@@ -24,6 +24,7 @@ mod naming;
 mod serve;
 
 mod files;
+mod hits;
 mod nofollow;
 mod text;
 mod walk;

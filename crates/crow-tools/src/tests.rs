@@ -2,6 +2,7 @@ mod calls;
 mod edit;
 mod mcp;
 mod mcp_http;
+mod race;
 mod read;
 mod search;
 mod terminal;

@@ -1,13 +1,18 @@
 use std::{
     fs::{self, File},
+    os::unix::fs::symlink,
     path::Path,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::{Duration, SystemTime},
 };
 
 use expect_test::expect;
-use serde_json::json;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{Machine, check};
+use crate::walk::{Found, Visitor, walk};
 
 fn project(cwd: &Path) {
     let files = [
@@ -70,7 +75,7 @@ async fn grep_the_project() {
                 ^
             error: unclosed group
             > Search `a` in $DIR/nowhere Search Reads(["$DIR/nowhere"])
-            Failed: could not search $DIR/nowhere: No such file or directory (os error 2)
+            Failed: could not search $DIR/nowhere: it does not exist
         "#]],
     )
     .await;
@@ -124,18 +129,242 @@ async fn many_are_cut() {
     assert!(said.ends_with("(100 of 150 files; use a narrower pattern or path)\n"));
 }
 
+#[tokio::test]
+async fn grep_shows_what_is_asked_for() {
+    let setup = |cwd: &Path| {
+        fs::write(cwd.join("a"), "1\n2 x\n3\n4\n5\n6\n7 x\n8 x\n9\n").unwrap();
+        fs::write(cwd.join("b"), "x\n").unwrap();
+    };
+    let grep = |more: Value| {
+        let mut arguments = json!({"pattern": "x"});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ("grep", arguments)
+    };
+    let calls = [
+        grep(json!({"context": 1})),
+        grep(json!({"context": 1, "limit": 4})),
+        grep(json!({"context": 3, "path": "a"})),
+        grep(json!({"output": "files"})),
+        grep(json!({"output": "files", "limit": 1})),
+        grep(json!({"output": "count", "context": 2})),
+        grep(json!({"output": "count", "limit": 1})),
+        grep(json!({"output": "files", "pattern": "y"})),
+    ];
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a-1- 1
+        a:2: 2 x
+        a-3- 3
+        --
+        a-6- 6
+        a:7: 7 x
+        a:8: 8 x
+        a-9- 9
+        b:1: x
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a-1- 1
+        a:2: 2 x
+        a-3- 3
+        --
+        a-6- 6
+        (the first 4 lines; there are more, use a narrower pattern or path)
+        > Search `x` in a Search Reads(["$DIR/project/a"])
+        Done: a-1- 1
+        a:2: 2 x
+        a-3- 3
+        a-4- 4
+        a-5- 5
+        a-6- 6
+        a:7: 7 x
+        a:8: 8 x
+        a-9- 9
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a
+        b
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a
+        (the first 1 files; there are more, use a narrower pattern or path)
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a: 3
+        b: 1
+        > Search `x` Search Reads(["$DIR/project"])
+        Done: a: 3
+        (the first 1 files; there are more, use a narrower pattern or path)
+        > Search `y` Search Reads(["$DIR/project"])
+        Done: no lines match
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn encodings_are_searched() {
+    let setup = |cwd: &Path| {
+        let utf16: Vec<u8> = "\u{feff}grün x\r\nblau\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(cwd.join("utf16le"), utf16).unwrap();
+        let utf16: Vec<u8> = "\u{feff}grün\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        fs::write(cwd.join("utf16be"), utf16).unwrap();
+        fs::write(cwd.join("utf8"), "\u{feff}grün\n").unwrap();
+        fs::write(cwd.join("latin1"), b"gr\xfcn\n").unwrap();
+        fs::write(cwd.join("binary"), b"gr\xfcn\0gr").unwrap();
+    };
+    let calls =
+        [("grep", json!({"pattern": "^gr.*n"})), ("grep", json!({"pattern": "GRÜN", "ignore_case": true}))];
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+        > Search `^gr.*n` Search Reads(["$DIR/project"])
+        Done: utf16be:1: grün
+        utf16le:1: grün x
+        utf8:1: grün
+        > Search `GRÜN` Search Reads(["$DIR/project"])
+        Done: utf16be:1: grün
+        utf16le:1: grün x
+        utf8:1: grün
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_projects_leave_out_is_left_out() {
+    let setup = |cwd: &Path| {
+        let files = [
+            (".gitignore", "by-git\n"),
+            (".ignore", "by-ignore\n"),
+            (".rgignore", "by-rg\n!kept\n"),
+            (".git/info/exclude", "by-exclude\n/sub/anchored\n"),
+            ("by-git", ""),
+            ("by-ignore", ""),
+            ("by-rg", ""),
+            ("by-exclude", ""),
+            ("sub/.gitignore", "kept\nnot-here\n"),
+            ("sub/by-exclude", ""),
+            ("sub/anchored", ""),
+            ("sub/not-here", ""),
+            ("sub/kept", ""),
+            ("not-here", ""),
+        ];
+        for (name, text) in files {
+            fs::create_dir_all(cwd.join(name).parent().unwrap()).unwrap();
+            fs::write(cwd.join(name), text).unwrap();
+        }
+    };
+    for path in [".", "sub"] {
+        let machine = Machine::new(setup);
+        let said = machine.call("glob", json!({"pattern": "**/[a-z]*", "path": path})).await;
+        let mut files: Vec<_> = said.lines().skip(1).map(|line| line.trim_start_matches("Done: ")).collect();
+        files.sort_unstable();
+        let expected: &[&str] = if path == "." { &["not-here", "sub/kept"] } else { &["sub/kept"] };
+        // What `.rgignore` keeps is kept, whatever the others say.
+        assert_eq!(files, expected);
+    }
+}
+
+#[tokio::test]
+async fn ignore_files_that_do_not_end() {
+    let setup = |cwd: &Path| {
+        for folder in ["link", "pipe", "large", "fine"] {
+            fs::create_dir(cwd.join(folder)).unwrap();
+            fs::write(cwd.join(folder).join("a"), "needle\n").unwrap();
+        }
+        symlink("/dev/zero", cwd.join("link/.gitignore")).unwrap();
+        mkfifoat(CWD, cwd.join("pipe/.ignore"), Mode::from_raw_mode(0o600)).unwrap();
+        File::create(cwd.join("large/.rgignore")).unwrap().set_len(1 << 40).unwrap();
+        symlink("../none", cwd.join("fine/.gitignore")).unwrap();
+    };
+    let calls = [
+        ("grep", json!({"pattern": "needle"})),
+        ("glob", json!({"pattern": "a"})),
+        ("grep", json!({"pattern": "needle", "path": "link"})),
+        ("glob", json!({"pattern": "a", "path": "pipe"})),
+        ("grep", json!({"pattern": "needle", "path": "large/a"})),
+    ];
+    check(setup, &calls, expect![[r#"
+        > Search `needle` Search Reads(["$DIR/project"])
+        Done: fine/a:1: needle
+        (3 folders were passed by: what they want ignored cannot be read)
+        > Find `a` Search Reads(["$DIR/project"])
+        Done: fine/a
+        (3 folders were passed by: what they want ignored cannot be read)
+        > Search `needle` in link Search Reads(["$DIR/project/link"])
+        Failed: could not search link: one of .gitignore, .ignore, .rgignore in $DIR/project/link is no file or too large
+        > Find `a` in pipe Search Reads(["$DIR/project/pipe"])
+        Failed: could not search pipe: one of .gitignore, .ignore, .rgignore in $DIR/project/pipe is no file or too large
+        > Search `needle` in large/a Search Reads(["$DIR/project/large/a"])
+        Failed: could not search large/a: one of .gitignore, .ignore, .rgignore in $DIR/project/large is no file or too large
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn links_are_not_followed() {
+    let setup = |cwd: &Path| {
+        fs::create_dir_all(cwd.join("../outside")).unwrap();
+        fs::write(cwd.join("../outside/a"), "needle").unwrap();
+        fs::write(cwd.join("b"), "needle").unwrap();
+        symlink("../outside", cwd.join("away")).unwrap();
+        symlink("../outside/a", cwd.join("file")).unwrap();
+        symlink("b", cwd.join("c")).unwrap();
+        symlink(".", cwd.join("round")).unwrap();
+    };
+    check(
+        setup,
+        &[("grep", json!({"pattern": "needle"})), ("glob", json!({"pattern": "*"}))],
+        expect![[r#"
+        > Search `needle` Search Reads(["$DIR/project"])
+        Done: b:1: needle
+        > Find `*` Search Reads(["$DIR/project"])
+        Done: b
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_first_lines_are_the_same_each_time() {
+    let machine = Machine::new(|cwd| {
+        for folder in 0..30 {
+            let folder = cwd.join(format!("d{}", folder * 7 % 30));
+            fs::create_dir(&folder).unwrap();
+            for file in 0..10 {
+                fs::write(folder.join(format!("f{}", file * 3 % 10)), "x\ny\nx\n").unwrap();
+            }
+        }
+    });
+    let call = json!({"pattern": "x", "limit": 7});
+    let first = machine.call("grep", call.clone()).await;
+    assert!(first.ends_with(
+        "Done: d0/f0:1: x\nd0/f0:3: x\nd0/f1:1: x\nd0/f1:3: x\nd0/f2:1: x\nd0/f2:3: x\nd0/f3:1: x\n(the first 7 \
+         lines; there are more, use a narrower pattern or path)\n"
+    ));
+    for _ in 0..50 {
+        assert_eq!(machine.call("grep", call.clone()).await, first);
+    }
+}
+
+struct CutsAtTheFirst<'a>(&'a CancellationToken, &'a AtomicUsize);
+
+impl Visitor for CutsAtTheFirst<'_> {
+    fn visit(&mut self, _: Found) {
+        self.1.fetch_add(1, Relaxed);
+        self.0.cancel();
+    }
+}
+
 #[test]
 fn a_walk_stops_when_it_is_cut() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["a", "b", "c"] {
-        fs::write(folder.path().join(name), "").unwrap();
+    for number in 0..1000 {
+        fs::write(folder.path().join(number.to_string()), "").unwrap();
     }
-    let cut = tokio_util::sync::CancellationToken::new();
-    let mut n_visited = 0;
-    let walked = crate::walk::walk(folder.path(), ".", &cut, |_| {
-        n_visited += 1;
-        cut.cancel();
-        crate::walk::Walk::On
-    });
-    assert_eq!((n_visited, walked.unwrap_err().0.as_str()), (1, "stopped: the turn was cancelled"));
+    let (cut, n_visited) = (CancellationToken::new(), AtomicUsize::new(0));
+    let start = folder.path().canonicalize().unwrap();
+    let walked = walk(&start, ".", &cut, || CutsAtTheFirst(&cut, &n_visited));
+    assert_eq!(walked.unwrap_err().0, "stopped: the turn was cancelled");
+    // Each thread may be in the middle of one.
+    assert!(n_visited.load(Relaxed) <= 8);
 }

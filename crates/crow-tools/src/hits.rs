@@ -1,0 +1,135 @@
+//! What a search found, in the order of paths whatever order it came in, and never more than is shown.
+//! Knows nothing of searching.
+
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// A line of the answer, below the file it is from.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// A line that matches, by its number.
+    Match(u64, String),
+    /// A line near one.
+    Near(u64, String),
+    /// Lines were left out here.
+    Gap,
+    /// The file itself.
+    File,
+    /// How many of its lines match.
+    Count(u64),
+}
+
+impl Row {
+    fn write(&self, shown: &str, text: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = match self {
+            Self::Match(number, line) => writeln!(text, "{shown}:{number}: {line}"),
+            Self::Near(number, line) => writeln!(text, "{shown}-{number}- {line}"),
+            Self::Gap => writeln!(text, "--"),
+            Self::File => writeln!(text, "{shown}"),
+            Self::Count(n_lines) => writeln!(text, "{shown}: {n_lines}"),
+        };
+    }
+
+    /// Tells whether it counts against the limit.
+    fn counts(&self) -> bool {
+        match self {
+            Self::Match(..) | Self::Near(..) | Self::File | Self::Count(_) => true,
+            Self::Gap => false,
+        }
+    }
+}
+
+/// Keeps the first rows of all.
+pub(crate) struct Hits {
+    n_rows_max: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    files: BTreeMap<PathBuf, Vec<Row>>,
+    n_rows: usize,
+    n_unread: usize,
+}
+
+impl Hits {
+    pub(crate) fn new(n_rows_max: usize) -> Self {
+        Self { n_rows_max, kept: Mutex::default() }
+    }
+
+    /// Tells whether what is found at a path, or in a folder there, could still be among the first rows.
+    pub(crate) fn may_show(&self, path: &Path) -> bool {
+        let kept = self.lock();
+        let last = kept.files.last_key_value().map(|(last, _)| last);
+        // What is behind the last one is not shown, whatever is found before it.
+        kept.n_rows <= self.n_rows_max || last.is_none_or(|last| path.cmp(last) == Ordering::Less)
+    }
+
+    /// Adds what was found in a file, and forgets what lies behind the first rows.
+    pub(crate) fn add(&self, path: &Path, rows: Vec<Row>) {
+        if rows.is_empty() {
+            return;
+        }
+        let mut kept = self.lock();
+        kept.n_rows += counted(&rows);
+        kept.files.insert(path.to_owned(), rows);
+        while let Some(last) = kept.files.last_entry() {
+            let n_last = counted(last.get());
+            // One row more is kept, to know that there are more.
+            if kept.n_rows - n_last <= self.n_rows_max {
+                break;
+            }
+            kept.files.pop_last();
+            kept.n_rows -= n_last;
+        }
+    }
+
+    /// Notes that a file could not be searched.
+    pub(crate) fn add_unread(&self) {
+        self.lock().n_unread += 1;
+    }
+
+    /// Spells the rows; `shown` spells a path.
+    pub(crate) fn into_answer(self, shown: impl Fn(&Path) -> String) -> Answer {
+        let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        let mut n_left = self.n_rows_max;
+        for (path, rows) in &kept.files {
+            let shown = shown(path);
+            for row in rows {
+                if n_left == 0 {
+                    break;
+                }
+                n_left -= usize::from(row.counts());
+                row.write(&shown, &mut text);
+            }
+        }
+        Answer { text, n_rows: kept.n_rows, n_unread: kept.n_unread }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What came of a search.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// More than the limit when there is more than is shown.
+    pub(crate) n_rows: usize,
+    /// Says how many files could not be searched, as long as all of them were wanted.
+    pub(crate) n_unread: usize,
+}
+
+fn counted(rows: &[Row]) -> usize {
+    rows.iter().filter(|row| row.counts()).count()
+}
+
+#[cfg(test)]
+mod tests;

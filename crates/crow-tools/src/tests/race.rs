@@ -1,0 +1,134 @@
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+};
+
+use crow_core::{Arguments, Call, CallId, Outcome, Touch};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+
+use super::{Machine, show};
+use crate::ToolCx;
+
+/// As often as it takes to hit the moments between judging, resolving and opening.
+const TRIES: usize = 1500;
+
+/// A folder of the project and a link to one outside that change places all the time.
+struct Swapping {
+    machine: Machine,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Swapping {
+    fn start() -> Self {
+        let machine = Machine::new(|cwd| {
+            for (folder, text) in [(cwd.join("in"), "inside"), (cwd.join("../outside"), "outside")] {
+                fs::create_dir_all(folder.join("deep")).unwrap();
+                fs::write(folder.join("file"), text).unwrap();
+                fs::write(folder.join("deep").join(text), text).unwrap();
+            }
+            symlink("../outside", cwd.join("link")).unwrap();
+        });
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (inside, link, stop) = (machine.path("in"), machine.path("link"), Arc::clone(&is_over));
+        let thread = std::thread::spawn(move || {
+            while !stop.load(Relaxed) {
+                renameat_with(CWD, &inside, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        Self { machine, is_over, thread: Some(thread) }
+    }
+
+    /// Makes a call as the agent does: it is judged by where it leads, and runs only when that is inside.
+    async fn call(&self, name: &str, arguments: Value) -> Option<Outcome> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let arguments = Arguments::Valid(arguments);
+        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
+        let Machine { tools, workspace, .. } = &self.machine;
+        let facets = tools.facets(&call, workspace);
+        let (Touch::Reads(paths) | Touch::Writes(paths)) = &facets.touch else { panic!("{facets:?}") };
+        if !paths.iter().all(|path| Path::new(path).starts_with(workspace.cwd())) {
+            return None;
+        }
+        let cx = ToolCx { touch: &facets.touch, ..self.machine.cx(&|_| ()) };
+        Some(tools.run(&call, cx).await)
+    }
+
+    /// Makes calls until each way to end was seen often enough; none of them may show or do anything outside.
+    async fn check(&self, name: &str, arguments: impl Fn(usize) -> Value) {
+        let before = self.outside();
+        let (mut n_done, mut n_asked) = (0, 0);
+        for number in 0..TRIES {
+            let Some(outcome) = self.call(name, arguments(number)).await else {
+                n_asked += 1;
+                continue;
+            };
+            let said = show(&outcome);
+            n_done += usize::from(said.starts_with("Done"));
+            assert!(!said.contains("outside"), "{name} {number}: {said}");
+        }
+        assert_eq!(self.outside(), before);
+        assert!(n_done > 0 && n_asked > 0, "{name}: {n_done} done, {n_asked} asked");
+    }
+
+    fn outside(&self) -> BTreeSet<String> {
+        let folder = self.machine.path("../outside");
+        let found = [folder.clone(), folder.join("deep")].map(|folder| {
+            fs::read_dir(folder).unwrap().map(|entry| {
+                let path = entry.unwrap().path();
+                format!("{}: {:?}", path.display(), fs::read_to_string(&path).ok())
+            })
+        });
+        found.into_iter().flatten().collect()
+    }
+}
+
+impl Drop for Swapping {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn reads() {
+    let swapping = Swapping::start();
+    swapping.check("read", |_| json!({"file_path": "in/file"})).await;
+}
+
+#[tokio::test]
+async fn writes() {
+    let swapping = Swapping::start();
+    swapping
+        .check("write", |number| json!({"file_path": format!("in/deep/new-{}", number % 7), "content": "x"}))
+        .await;
+    swapping
+        .check("write", |number| json!({"file_path": format!("in/deep/{number}/x"), "content": "x"}))
+        .await;
+}
+
+#[tokio::test]
+async fn searches() {
+    let swapping = Swapping::start();
+    swapping.check("grep", |_| json!({"pattern": "side", "path": "in"})).await;
+    swapping.check("glob", |_| json!({"pattern": "*side", "path": "in"})).await;
+}
+
+#[tokio::test]
+async fn searches_from_above() {
+    let swapping = Swapping::start();
+    for _ in 0..TRIES {
+        for (name, pattern) in [("grep", "side"), ("glob", "*side")] {
+            let outcome = swapping.call(name, json!({"pattern": pattern})).await.unwrap();
+            assert!(!show(&outcome).contains("outside"), "{name}: {}", show(&outcome));
+        }
+    }
+}
