@@ -1,5 +1,6 @@
 mod calls;
 mod edit;
+mod hostile;
 mod mcp;
 mod mcp_http;
 mod race;

@@ -12,6 +12,9 @@ use crate::{
 /// A plan that nobody can read is none; and every client draws all of it each time.
 const ENTRIES_MAX: usize = 200;
 
+/// A step is one line in a list.
+const ENTRY_CHARS_MAX: usize = 1000;
+
 pub(crate) struct Todo {
     spec: ToolSpec,
 }
@@ -81,6 +84,13 @@ impl Tool for Todo {
             if entries.len() > ENTRIES_MAX {
                 return Err(Refusal(format!(
                     "the plan has more than {ENTRIES_MAX} steps; sum some of them up"
+                )));
+            }
+            let is_long = |entry: &WantedEntry| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
+            if let Some(at) = entries.iter().position(is_long) {
+                let number = at + 1;
+                return Err(Refusal(format!(
+                    "step {number} of the plan is longer than {ENTRY_CHARS_MAX} characters; say it shorter"
                 )));
             }
             let plan: Vec<PlanEntry> = entries.into_iter().map(WantedEntry::into_core).collect();
