@@ -11,6 +11,7 @@ mod message;
 mod permission;
 mod reply;
 mod schedule;
+mod spelling;
 mod transcript;
 mod turn;
 mod update;
@@ -31,6 +32,7 @@ pub use message::{
 pub use permission::{BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, judge};
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
+pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};
 pub use turn::{Limits, Next, Turn, TurnEnd};
 pub use update::{CommandInfo, ModelInfo, Options, Prints, ThoughtLevel, Update};

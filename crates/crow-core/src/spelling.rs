@@ -1,0 +1,45 @@
+//! What a mistyped name meant. Knows no names.
+
+/// Finds the name that was probably meant: at most a third of its letters wrong.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let near = known.map(|other| (distance(&lower, &other.to_lowercase()), other));
+    near.filter(|(n_wrong, other)| n_wrong * 3 <= other.chars().count().max(3)).min().map(|(_, other)| other)
+}
+
+/// Counts the letters to insert, delete or replace.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (place, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = place + 1;
+        for column in 0..to.len() {
+            let replaced = diagonal + usize::from(to[column] != letter);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(nearest(name, ["read", "write", "list_issues"].into_iter()), expected, "{name}");
+    }
+
+    #[test]
+    fn what_was_meant() {
+        check("raed", None);
+        check("reed", Some("read"));
+        check("Write", Some("write"));
+        check("list_issue", Some("list_issues"));
+        check("listissues", Some("list_issues"));
+        check("delete", None);
+        check("", None);
+    }
+}
