@@ -4,7 +4,7 @@
 /// A text that is spelled like a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// The word after the slash.
+    /// The word after the slash; a colon in it stands between whose command it is and which.
     pub name: &'a str,
     /// Everything after the whitespace that follows the name, byte for byte.
     pub arguments: &'a str,
@@ -20,7 +20,8 @@ pub fn parse(text: &str) -> Option<Command<'_>> {
 
 fn is_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic())
-        && word.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-'))
+        && !word.ends_with(':')
+        && word.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-' | ':'))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ fn a_name_and_its_arguments() {
     check("/speckit.plan a\nb", Some(("speckit.plan", "a\nb")));
     check("/speckit.plan\n\n  a\n  b \n", Some(("speckit.plan", "a\n  b \n")));
     check("/my_skill-2 é /x", Some(("my_skill-2", "é /x")));
+    check("/git:log main", Some(("git:log", "main")));
     check("/compact\u{a0}now", Some(("compact", "now")));
 }
 
@@ -26,6 +27,8 @@ fn a_slash_that_is_only_a_slash() {
     check("/.git is large", None);
     check("/etc/hosts is broken", None);
     check("/help?", None);
+    check("/note: all is well", None);
+    check("/:x", None);
     check("/été", None);
 }
 
