@@ -8,6 +8,7 @@
 //! wants something to live on has to be asked for in another way. A program that calls `setsid` itself
 //! leaves the group and is out of reach; it keeps nobody waiting.
 
+mod browser;
 mod command;
 mod companion;
 mod groups;
@@ -21,6 +22,7 @@ mod spill;
 mod terminal;
 mod warden;
 
+pub use browser::open_in_browser;
 pub use command::{Command, SpawnError};
 pub use companion::{Companion, Pipes, accompany};
 pub use groups::Groups;
