@@ -48,9 +48,9 @@ pub(crate) fn modes() -> String {
     Mode::ALL.map(Mode::as_str).join(" | ")
 }
 
-/// What `/help` answers.
-pub(crate) fn help() -> String {
-    let lines = on_offer().into_iter().map(|command| {
+/// What `/help` answers where these commands are on offer.
+pub(crate) fn help(on_offer: Vec<CommandInfo>) -> String {
+    let lines = on_offer.into_iter().map(|command| {
         let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();
         format!("- `/{}`{hint}: {}", command.name, command.description)
     });

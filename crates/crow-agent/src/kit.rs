@@ -41,6 +41,8 @@ pub struct KitSettings {
     pub prompts_dir: PathBuf,
     /// The MCP servers of every session, beside those its client names.
     pub mcp_servers: Vec<McpServer>,
+    /// Where sign-ins at MCP servers are kept.
+    pub mcp_auth_dir: PathBuf,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.

@@ -132,6 +132,7 @@ impl Session {
                 SessionMsg::Reopen { place, answer } => {
                     self.move_to(place);
                     answer.give(Ok(self.options()));
+                    self.client.tell(&self.id, Update::Commands(self.toolbox.commands()));
                 }
                 SessionMsg::Close { answer } => {
                     self.closing.push(answer);

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_acp::{Client, Place};
-use crow_core::{McpServer, SessionId, ToolSpec, Update};
+use crow_acp::{Client, Place, Spoken};
+use crow_core::{CommandInfo, Failure, FailureKind, McpServer, Part, SessionId, ToolSpec, Update, slash};
 use crow_tools::{McpHome, McpServers, Tools};
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::commands;
 use crate::kit::Kit;
 
 /// How long a session's first request waits for its servers: most start within a second or two, and one that
@@ -51,10 +53,23 @@ impl Toolbox {
         if wanted.is_empty() {
             return Self { own, servers: None };
         }
-        let home = McpHome { cwd: place.cwd.clone(), secret_variables: settings.secret_variables.clone() };
+        let home = McpHome {
+            cwd: place.cwd.clone(),
+            secret_variables: settings.secret_variables.clone(),
+            roots: std::iter::once(&place.cwd).chain(&place.more_roots).cloned().collect(),
+            auth_dir: settings.mcp_auth_dir.clone(),
+        };
         let servers = Arc::new(McpServers::start(wanted, home, &own.tools));
         let end = CancellationToken::new();
         tokio::spawn(tell_news(servers.clone(), client.clone(), session.clone(), end.clone()));
+        let changed = servers.commands_changed();
+        let (client, session) = (client.clone(), session.clone());
+        tokio::spawn(end.clone().run_until_cancelled_owned(tell_commands(
+            servers.clone(),
+            changed,
+            client,
+            session,
+        )));
         Self { own, servers: Some(Servers { servers, _end: end.drop_guard() }) }
     }
 
@@ -65,6 +80,28 @@ impl Toolbox {
         }
     }
 
+    /// The commands on offer now.
+    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+        match &self.servers {
+            None => commands::on_offer(),
+            Some(Servers { servers, .. }) => with_prompts(servers),
+        }
+    }
+
+    /// Has a server fill in its prompt, when what was said begins with the command for one.
+    pub(crate) async fn prompt(
+        &self,
+        said: &[Spoken],
+        cut: &CancellationToken,
+    ) -> Option<Result<Vec<Part>, Failure>> {
+        let Some(Servers { servers, .. }) = &self.servers else { return None };
+        let Some(Spoken::Part(Part::Text(text))) = said.first() else { return None };
+        let command = slash::parse(text).filter(|command| servers.may_answer(command))?;
+        self.settled(cut).await;
+        let prompted = servers.prompt(&command, cut).await;
+        Some(prompted.map_err(|why| Failure::new(FailureKind::InvalidValue, why)))
+    }
+
     /// The tools there are now.
     pub(crate) fn now(&self) -> Arc<ToolSet> {
         match &self.servers {
@@ -72,6 +109,22 @@ impl Toolbox {
             Some(Servers { servers, .. }) => Arc::new(ToolSet::new(self.own.tools.with(servers.tools()))),
         }
     }
+}
+
+/// Tells the client which commands there are whenever a server's prompts come or go.
+async fn tell_commands(
+    servers: Arc<McpServers>,
+    mut changed: watch::Receiver<()>,
+    client: Client,
+    session: SessionId,
+) {
+    while changed.changed().await.is_ok() {
+        client.tell(&session, Update::Commands(with_prompts(&servers)));
+    }
+}
+
+fn with_prompts(servers: &McpServers) -> Vec<CommandInfo> {
+    commands::on_offer().into_iter().chain(servers.commands()).collect()
 }
 
 /// Tells the client what becomes of the servers, for as long as the session has them.

@@ -63,7 +63,15 @@ impl TurnJob {
         said: Vec<Spoken>,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
-        let parts = spoken::parts(said).await?;
+        let parts = match self.toolbox.prompt(&said, &self.cut).await {
+            Some(_) if self.cut.is_cancelled() => return Ok(TurnEnd::Cancelled),
+            Some(prompted) => {
+                let mut parts = prompted?;
+                parts.extend(spoken::parts(said.into_iter().skip(1).collect()).await?);
+                parts
+            }
+            None => spoken::parts(said).await?,
+        };
         let cx = TurnCx {
             session: &self.id,
             kit: &self.kit,

@@ -76,6 +76,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         mcp_servers: settings.mcp_servers,
+        mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),
         spill_dir,
         config_dir,
         setup_hint,

@@ -28,6 +28,8 @@ pub(crate) use self::{
 pub(crate) const CONFIG_FILE: &str = "config.yaml";
 /// The file with the keys in the configuration folder.
 pub(crate) const ENV_FILE: &str = ".env";
+/// The folder with the sign-ins at MCP servers in the configuration folder.
+pub(crate) const MCP_AUTH_DIR: &str = "mcp-auth";
 
 /// The environment as it was when the program started.
 pub(crate) type Environment = BTreeMap<String, String>;

@@ -8,6 +8,15 @@ pub struct McpServer {
     pub name: String,
     /// How it is reached.
     pub transport: McpTransport,
+    /// Tools of it, in its own names, that are neither shown nor run.
+    pub disabled_tools: Vec<String>,
+}
+
+impl McpServer {
+    /// Names a server with all of its tools.
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
+        Self { name: name.into(), transport, disabled_tools: Vec::new() }
+    }
 }
 
 /// How a server is reached.
@@ -36,6 +45,26 @@ pub enum McpTransport {
         /// Headers of every request.
         headers: Vec<(String, String)>,
     },
+}
+
+impl McpTransport {
+    /// Gives the address of a server that is not a program.
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::Stdio { .. } => None,
+            Self::Http { url, .. } | Self::Sse { url, .. } => Some(url),
+        }
+    }
+
+    /// Tells whether its requests say already who asks.
+    pub fn has_authorization(&self) -> bool {
+        match self {
+            Self::Stdio { .. } => false,
+            Self::Http { headers, .. } | Self::Sse { headers, .. } => {
+                headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+            }
+        }
+    }
 }
 
 /// Headers and variables hold keys, so they are not shown.

@@ -6,6 +6,8 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads best in place")]
 
+mod more;
+
 use std::{
     io::{self, BufRead, Write},
     path::Path,
@@ -17,6 +19,12 @@ use serde_json::{Map, Value, json};
 
 /// The word that has a test binary serve.
 const SERVE: &str = "serve";
+
+/// Some megabytes, far more than a pipe holds.
+const NOISE_LINES: usize = 10_000;
+
+/// More than a client should take in one message.
+const VAST_BYTES: usize = 40 * 1024 * 1024;
 
 /// How often a file is looked for; only a program that waits for a test needs it.
 const LOOK: Duration = Duration::from_millis(2);
@@ -30,6 +38,10 @@ const LOOK: Duration = Duration::from_millis(2);
 /// - `odd`: lists tools that are none, or have schemas that are none
 /// - `late=FILE`: answers when there is such a file
 /// - `stubborn`: stays when its input ends
+/// - `prompts`, `resources`: has some, and a tool `more-prompts`
+/// - `circle`: every page leads to itself; `storm`: says without end that its lists have changed, see its tool `lists`
+/// - `stray`: answers what nobody asked; `noisy`: complains at great length; `vast`: its tool `vast` says too much
+/// - `asking`: its tool `ask` asks the client and tells what it answered
 ///
 /// # Panics
 /// When the test binary is not known to the system.
@@ -48,7 +60,7 @@ pub fn serve_when_asked() {
     if !words.iter().any(|word| word == SERVE) {
         return;
     }
-    let mut server = Server { words, hanging: Vec::new(), n_more: 0 };
+    let mut server = Server { words, hanging: Vec::new(), asked: None, n_more: 0, n_lists: 0 };
     // The test harness may have begun a line.
     server.write("");
     server.begin();
@@ -69,7 +81,10 @@ struct Server {
     words: Vec<String>,
     /// Calls that wait to be cancelled, with the file that is written then.
     hanging: Vec<(Value, String)>,
+    /// The call that asked the client something.
+    asked: Option<Value>,
     n_more: usize,
+    n_lists: usize,
 }
 
 impl Server {
@@ -81,6 +96,9 @@ impl Server {
         if self.is("broken") {
             complain("cannot find the frobnicator\n");
             process::exit(7);
+        }
+        if self.is("noisy") {
+            (0..NOISE_LINES).for_each(|line| complain(&format!("{line} {}\n", "noise".repeat(100))));
         }
         for file in self.words.iter().filter_map(|word| word.strip_prefix("late=")) {
             wait_for(file);
@@ -96,6 +114,13 @@ impl Server {
     fn say(&self, message: Value) {
         if self.is("garbage") {
             self.write("Listening on port 3000 ...\n{\"jsonrpc\": \"2.0\", \"id\"");
+        }
+        // Not before it was heard that somebody listens.
+        if self.is("stray") && self.n_lists > 0 {
+            self.write(&json!({"jsonrpc": "2.0", "id": 99_999, "result": {"tools": []}}).to_string());
+            self.write(
+                &json!({"jsonrpc": "2.0", "id": "none", "error": {"code": 1, "message": "?"}}).to_string(),
+            );
         }
         self.write(&message.to_string());
     }
@@ -117,11 +142,22 @@ impl Server {
                 id,
                 json!({
                     "protocolVersion": params["protocolVersion"],
-                    "capabilities": {"tools": {"listChanged": true}},
+                    "capabilities": self.capabilities(),
                     "serverInfo": {"name": "test", "version": "1"},
                 }),
             ),
-            "tools/list" => self.list(id, params["cursor"].as_str()),
+            "notifications/initialized" => self.storm(),
+            "tools/list" => {
+                self.n_lists += 1;
+                self.list(id, params["cursor"].as_str());
+                self.storm();
+            }
+            "prompts/list" => self.answer(id, self.prompts()),
+            "prompts/get" => self.prompt(id, params),
+            "resources/list" => self.answer(id, self.resources(params["cursor"].as_str())),
+            "resources/templates/list" => self.answer(id, more::templates()),
+            "resources/read" => self.resource(id, params),
+            "" if self.asked.is_some() => self.heard(message),
             "tools/call" => self.call(id, params),
             "notifications/cancelled" => {
                 let request = &params["requestId"];
@@ -138,6 +174,9 @@ impl Server {
         let mut tools = if self.is("odd") { odd_tools() } else { self.tools() };
         if self.is("many") {
             tools = (0..200).map(|number| tool(&format!("tool-{number}"))).collect();
+        }
+        if self.is("circle") {
+            return self.answer(id, json!({"tools": tools, "nextCursor": "again"}));
         }
         if self.is("pages") || self.is("endless") {
             let page: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
@@ -167,7 +206,7 @@ impl Server {
             "more",
         ];
         let more = (1..=self.n_more).map(|number| tool(&format!("more-{number}")));
-        names.iter().map(|name| tool(name)).chain(more).collect()
+        names.iter().copied().chain(self.more_names()).map(tool).chain(more).collect()
     }
 
     fn call(&mut self, id: &Value, params: &Value) {
@@ -179,6 +218,14 @@ impl Server {
                 complain(&text_of("words"));
                 process::exit(3);
             }
+            "ask" => self.ask(id, &text_of("method")),
+            "lists" => self.answer(id, text(&self.n_lists.to_string())),
+            "more-prompts" => {
+                self.n_more += 1;
+                self.say(json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}));
+                self.answer(id, text("there is another prompt"));
+            }
+            "vast" => self.answer(id, text(&"v".repeat(VAST_BYTES))),
             "refuse" => self.refuse(id, -32602, "the colour is missing"),
             "progress" => {
                 let token = &params["_meta"]["progressToken"];

@@ -29,7 +29,7 @@ mod nofollow;
 mod text;
 mod walk;
 
-pub use mcp::{McpHome, McpServers};
+pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
 pub use read::read_image;
 pub use registry::{Equipment, NameTaken, Tools};
 pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};

@@ -3,6 +3,7 @@
 //! Must never know who may call what: a server's tools are tools like ours, and what a server says of itself is
 //! the word of a stranger. Only this module names the MCP SDK.
 
+mod auth;
 mod call;
 mod connect;
 mod http;
@@ -11,6 +12,10 @@ mod link;
 mod listing;
 mod news;
 mod outcome;
+mod overlong;
+mod pages;
+mod prompts;
+mod resources;
 mod server;
 mod sse;
 mod stderr;
@@ -18,12 +23,13 @@ mod tool;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crow_core::{McpServer, McpTransport};
+use crow_core::{CommandInfo, McpServer, McpTransport, Part, slash};
 use crow_process::{Confine, Warden};
-use tokio::time::timeout;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::{keeper::Keeper, news::News, server::Server, tool::McpTool};
+pub use self::auth::{McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
+use self::{call::Asking, keeper::Keeper, news::News, server::Server, tool::McpTool};
 use crate::{Tool, Tools};
 
 /// What a session's servers are given.
@@ -33,12 +39,17 @@ pub struct McpHome {
     pub cwd: PathBuf,
     /// Variables that their programs do not inherit.
     pub secret_variables: Vec<String>,
+    /// The session's folders, which servers may ask for.
+    pub roots: Vec<PathBuf>,
+    /// Where sign-ins are kept.
+    pub auth_dir: PathBuf,
 }
 
 /// The MCP servers of one session. Dropping it ends them.
 pub struct McpServers {
     servers: Vec<Arc<Server>>,
     news: Arc<News>,
+    commands: Arc<watch::Sender<()>>,
     _end: DropGuard,
 }
 
@@ -47,14 +58,14 @@ impl McpServers {
     /// of `tools`, at the latest.
     pub fn start(servers: Vec<McpServer>, home: McpHome, tools: &Tools) -> Self {
         let (home, cut) = (Arc::new(home), CancellationToken::new());
-        let news = Arc::new(News::default());
+        let (news, commands) = (Arc::new(News::default()), Arc::new(watch::Sender::new(())));
         let mut started: Vec<Arc<Server>> = Vec::with_capacity(servers.len());
         for settings in servers {
             let name = free_name(&settings.name, &started);
-            let server = Arc::new(Server::new(name));
+            let server = Arc::new(Server::new(name, commands.clone()));
             let keeper = Keeper {
                 server: server.clone(),
-                transport: watched(settings.transport, tools.warden()),
+                settings: McpServer { transport: watched(settings.transport, tools.warden()), ..settings },
                 home: home.clone(),
                 groups: tools.groups().clone(),
                 news: news.clone(),
@@ -63,7 +74,7 @@ impl McpServers {
             tokio::spawn(keeper.run());
             started.push(server);
         }
-        Self { servers: started, news, _end: cut.drop_guard() }
+        Self { servers: started, news, commands, _end: cut.drop_guard() }
     }
 
     /// Waits until each server is ready or has failed, at most `within`.
@@ -80,11 +91,37 @@ impl McpServers {
     /// Shows the tools there are now: those of each server in turn, in its own order.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.servers.iter().flat_map(|server| {
-            let tools = server.tools();
+            let tools = server.offer().tools;
             let tools = tools.iter().map(|listed| McpTool::new(server.clone(), listed.clone()));
             tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect::<Vec<_>>()
         });
-        tools.collect()
+        tools.chain(resources::tools(&self.servers)).collect()
+    }
+
+    /// Shows the servers' prompts as commands.
+    pub fn commands(&self) -> Vec<CommandInfo> {
+        self.servers.iter().flat_map(|server| prompts::commands(server)).collect()
+    }
+
+    /// Shows when there are other commands than before.
+    pub fn commands_changed(&self) -> watch::Receiver<()> {
+        self.commands.subscribe()
+    }
+
+    /// Tells whether a command is a prompt of one of the servers, which may still connect.
+    pub fn may_answer(&self, command: &slash::Command<'_>) -> bool {
+        self.servers.iter().any(|server| prompts::is_of(server, command))
+    }
+
+    /// Has the server of a command fill in its prompt. The other side is a sentence for the person.
+    pub async fn prompt(
+        &self,
+        command: &slash::Command<'_>,
+        cut: &CancellationToken,
+    ) -> Result<Vec<Part>, String> {
+        let server = self.servers.iter().find(|server| prompts::is_of(server, command));
+        let server = server.ok_or_else(|| format!("There is no MCP server for /{}.", command.name))?;
+        prompts::fill_in(server, command, Asking { cut, progress: &|_| () }).await
     }
 
     /// Takes what a person should know and was not told yet, a sentence each.

@@ -192,22 +192,19 @@ fn mcp_server(server: wire::McpServer) -> Result<McpServer, Failure> {
         headers.into_iter().map(|header| (header.name, header.value)).collect()
     };
     Ok(match server {
-        wire::McpServer::Stdio(server) => McpServer {
-            name: server.name,
-            transport: McpTransport::Stdio {
-                command: server.command.display().to_string(),
-                args: server.args,
-                env: server.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
-            },
-        },
-        wire::McpServer::Http(server) => McpServer {
-            name: server.name,
-            transport: McpTransport::Http { url: server.url, headers: headers(server.headers) },
-        },
-        wire::McpServer::Sse(server) => McpServer {
-            name: server.name,
-            transport: McpTransport::Sse { url: server.url, headers: headers(server.headers) },
-        },
+        wire::McpServer::Stdio(server) => {
+            let command = server.command.display().to_string();
+            let env = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+            McpServer::new(server.name, McpTransport::Stdio { command, args: server.args, env })
+        }
+        wire::McpServer::Http(server) => {
+            let transport = McpTransport::Http { url: server.url, headers: headers(server.headers) };
+            McpServer::new(server.name, transport)
+        }
+        wire::McpServer::Sse(server) => {
+            let transport = McpTransport::Sse { url: server.url, headers: headers(server.headers) };
+            McpServer::new(server.name, transport)
+        }
         _ => {
             let why =
                 "One of the MCP servers has a transport that Crow does not know. Use stdio, http or sse.";

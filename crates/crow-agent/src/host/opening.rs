@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use crow_acp::{Answer, Client, Opened, Place, SessionInfo, SessionPage, Which};
-use crow_core::{Failure, FailureKind, Update};
+use crow_core::{Failure, FailureKind};
 use crow_store::{Cursor, ListQuery};
 
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::host::{HostEvent, Shared};
 use crate::open::Lives;
 use crate::run_turn::store_failure;
-use crate::{clock, commands, open, place};
+use crate::{clock, open, place};
 
 /// Sessions on one page of a list.
 const PAGE_LEN: u32 = 50;
@@ -61,14 +61,9 @@ pub(super) async fn open_live(
             open::replay(kit, client, &opening, Lives::Here).await;
         }
     }
-    let (session, client) = (handle.id.clone(), client.clone());
+    let session = handle.id.clone();
     let answer = Answer::new(move |options: Result<_, _>| {
-        let opened = options.map(|options| Opened { session: session.clone(), options });
-        let is_open = opened.is_ok();
-        answer.give(opened);
-        if is_open {
-            client.tell(&session, Update::Commands(commands::on_offer()));
-        }
+        answer.give(options.map(|options| Opened { session, options }));
     });
     handle.tell(answer, |answer| SessionMsg::Reopen { place, answer });
 }

@@ -64,6 +64,9 @@ fn show(settings: &Settings, text: &mut String) {
                 writeln!(text, "server {}: sse {url} {headers:?}", server.name).unwrap();
             }
         }
+        if !server.disabled_tools.is_empty() {
+            writeln!(text, "  without {:?}", server.disabled_tools).unwrap();
+        }
     }
     for (kind, rules) in [("allow", &settings.rules.allow), ("deny", &settings.rules.deny)] {
         for rule in rules {
@@ -494,7 +497,7 @@ mcpServers:
   git: { command: uvx, args: [mcp-server-git, --depth, 3], env: {TOKEN: ${GIT_TOKEN}, PATH: \"${PATH}:/opt\", EMPTY: } }
   web: { url: 'https://example.org/mcp?key=${WEB_KEY}', headers: {Authorization: Bearer ${WEB_TOKEN}} }
   named: { type: streamable-http, url: 'http://localhost:1/mcp' }
-  old: { transport: sse, url: 'http://localhost:1/sse' }
+  old: { transport: sse, url: 'http://localhost:1/sse', disabled_tools: [rm, send mail] }
   crow-mcp: { transport: builtin }
   older: { command: /usr/bin/uvx, args: [\"--from\", crow-mcp, crow-mcp] }
   oldest: { command: uv, args: [--project, /home/me/src/crow-mcp, run, main.py] }
@@ -509,6 +512,7 @@ mcpServers:
         server web: http https://example.org/mcp?key=t2 [("Authorization", "Bearer t3")]
         server named: http http://localhost:1/mcp []
         server old: sse http://localhost:1/sse []
+          without ["rm", "send mail"]
         db $DIR/crow.db requests 200 mode ask secrets ["GIT_TOKEN", "WEB_KEY", "WEB_TOKEN"]
     "#]],
     );
@@ -526,6 +530,7 @@ fn mcp_servers_that_cannot_be_meant() {
         "mcpServers: { a: { command: x, args: [{}] } }",
         "mcpServers: { a: { command: x, env: [A=b] } }",
         "mcpServers: { a: { command: x, disabled: 3 } }",
+        "mcpServers: { a: { command: x, disabled_tools: rm } }",
         "mcpServers: { a: { transport: carrier-pigeon, url: 'http://y' } }",
         "mcpServers: { a: { transport: http, command: x } }",
         "mcpServers: { a: { transport: stdio, url: 'http://y' } }",
@@ -546,6 +551,7 @@ fn mcp_servers_that_cannot_be_meant() {
         error: $DIR/config.yaml:1: mcpServers.a.args: expected text, found a map
         error: $DIR/config.yaml:1: mcpServers.a.env: expected a map from names to texts, found a list
         error: $DIR/config.yaml:1: mcpServers.a.disabled: expected true or false, found a number
+        error: $DIR/config.yaml:1: mcpServers.a.disabled_tools: expected a list of texts, found text
         error: $DIR/config.yaml:1: mcpServers.a.transport: expected stdio, http, sse or builtin
         error: $DIR/config.yaml:1: mcpServers.a needs a url that starts with https:// or http://
         error: $DIR/config.yaml:1: mcpServers.a needs a command

@@ -93,6 +93,35 @@ fn a_servers_tool_asks_and_runs() {
 }
 
 #[test]
+fn a_servers_prompt_is_a_command() {
+    check(async {
+        let mut stage = Stage::new("text \"Reviewed.\"", json!({})).await;
+        let session = stage.open(&[("good", &["prompts"])]).await;
+        let heard = async {
+            loop {
+                let message = stage.client.next_message().await;
+                let update = &message["params"]["update"];
+                let commands = update["availableCommands"].as_array().cloned().unwrap_or_default();
+                if let Some(command) = commands.into_iter().find(|command| command["name"] == "good:review") {
+                    return command;
+                }
+            }
+        };
+        let command = heard.await;
+        assert_eq!(command["input"]["hint"], "<file> [depth]");
+        let missing = stage.client.prompt(&session, "/good:review").await;
+        let missing = stage.client.answer_to(missing).await.expect_err("an argument is missing");
+        assert_eq!(missing["data"]["details"], "/good:review needs file. Write: /good:review <file> [depth]");
+        stage.play(&session, "/good:review 'a b.rs' deep").await;
+        let request = stage.model.requests().pop().unwrap_or_default();
+        let said = &request["messages"].as_array().expect("messages").last().expect("one")["content"];
+        assert_eq!(*said, json!("Do review with {\"depth\":\"deep\",\"file\":\"a b.rs\"}"));
+        stage.play(&session, "/help").await;
+        assert!(stage.client.log().contains("/good:review"), "{}", stage.client.log());
+    });
+}
+
+#[test]
 fn a_server_that_does_not_start_is_a_notice() {
     check(async {
         let mut stage = Stage::new("text \"Hello.\"", json!({"session": {"notices": {}}})).await;

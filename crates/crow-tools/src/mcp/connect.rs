@@ -2,13 +2,13 @@
 
 use std::{error::Error, time::Duration};
 
-use crow_core::McpTransport;
+use crow_core::{McpServer, McpTransport};
 use crow_process::{Command, Companion, Ended, Groups, Pipes, accompany};
 use rmcp::{
     Peer, RoleClient,
     service::{ClientInitializeError, QuitReason, RunningService, serve_client_with_ct},
     transport::{
-        IntoTransport,
+        AuthClient, IntoTransport, StreamableHttpClientTransport,
         streamable_http_client::{HttpStatusError, StreamableHttpError},
     },
 };
@@ -16,8 +16,11 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    McpHome, http,
+    McpHome,
+    auth::{self, Signer},
+    http,
     link::{Heard, Link},
+    overlong::Overlong,
     server::End,
     sse,
     stderr::Stderr,
@@ -47,11 +50,12 @@ struct Program {
 /// Connects to a server.
 pub(super) async fn connect(
     name: &str,
-    transport: &McpTransport,
+    server: &McpServer,
     home: &McpHome,
     groups: &Groups,
 ) -> Result<Connection, End> {
-    match transport {
+    let heard = Heard::in_folders(&home.roots);
+    match &server.transport {
         McpTransport::Stdio { command, args, env } => {
             let command = Command {
                 program: command.clone(),
@@ -60,32 +64,49 @@ pub(super) async fn connect(
                 env: env.clone(),
                 env_removed: home.secret_variables.clone(),
             };
-            stdio(name, command, groups).await
+            stdio(name, command, groups, heard).await
         }
         McpTransport::Http { url, headers } => {
-            let transport = http::transport(url, headers).await.map_err(End::of)?;
-            let served = serve(transport).await.map_err(|error| End::of(refusal(&error)))?;
+            let signer = signer(server, home).await?;
+            let (client, config) = http::speak(url, headers).await.map_err(End::of)?;
+            let served = match signer {
+                None => serve(StreamableHttpClientTransport::with_client(client, config), heard).await,
+                Some(auth_manager) => {
+                    let client = AuthClient::new(client, auth_manager);
+                    serve(StreamableHttpClientTransport::with_client(client, config), heard).await
+                }
+            };
+            let served = served.map_err(|error| End::of(refusal(&error, server)))?;
             Ok(Connection::new(served, None))
         }
         McpTransport::Sse { url, headers } => {
-            let transport = sse::transport(url, headers).await.map_err(End::of)?;
-            let served = serve(transport).await.map_err(|error| End::of(refusal(&error)))?;
+            let signer = signer(server, home).await?;
+            let transport = sse::transport(url, headers, signer)
+                .await
+                .map_err(|refused| End::of(refused.unwrap_or_else(|| http::wants_to_know(server))))?;
+            let served = serve(transport, heard).await;
+            let served = served.map_err(|error| End::of(refusal(&error, server)))?;
             Ok(Connection::new(served, None))
         }
     }
 }
 
-async fn stdio(name: &str, command: Command, groups: &Groups) -> Result<Connection, End> {
+async fn signer(server: &McpServer, home: &McpHome) -> Result<Option<Signer>, End> {
+    let signer = auth::signer(server, &home.auth_dir).await;
+    signer.map_err(|why| End::of(format!("its sign-in could not be used: {why}")))
+}
+
+async fn stdio(name: &str, command: Command, groups: &Groups, heard: Heard) -> Result<Connection, End> {
     let started = accompany(groups, command).await;
     let (companion, Pipes { stdin, stdout, stderr }) = started.map_err(|error| End::of(error.to_string()))?;
     let program = Program { companion, stderr: Stderr::read(stderr, name.to_owned()) };
-    match serve((stdout, stdin)).await {
+    match serve((Overlong::new(stdout), stdin), heard).await {
         Ok(served) => Ok(Connection::new(served, Some(program))),
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             let end = program.end().await;
             Err(End { why: format!("it ended before it answered, with {}", end.why), ..end })
         }
-        Err(error) => Err(End { why: refusal(&error), ..program.end().await }),
+        Err(error) => Err(End { why: handshake(&error), ..program.end().await }),
     }
 }
 
@@ -95,13 +116,13 @@ struct Served {
     stop: DropGuard,
 }
 
-async fn serve<T, E, A>(transport: T) -> Result<Served, ClientInitializeError>
+async fn serve<T, E, A>(transport: T, heard: Heard) -> Result<Served, ClientInitializeError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
     let stop = CancellationToken::new();
-    let running = serve_client_with_ct(Heard::default(), transport, stop.clone()).await?;
+    let running = serve_client_with_ct(heard, transport, stop.clone()).await?;
     Ok(Served { running, stop: stop.drop_guard() })
 }
 
@@ -160,11 +181,16 @@ impl Program {
     }
 }
 
-/// Says why a server was not to be had, without its address: that may hold a key.
-fn refusal(error: &ClientInitializeError) -> String {
-    if error.is_authorization_required() {
-        return http::WANTS_KEY.to_owned();
-    }
+/// Says why a server behind an address was not to be had.
+fn refusal(error: &ClientInitializeError, server: &McpServer) -> String {
+    let why = handshake(error);
+    // Not every server names its way to sign in.
+    let knows_us_not = error.is_authorization_required() || why.starts_with("it answered HTTP 401");
+    if knows_us_not { http::wants_to_know(server) } else { why }
+}
+
+/// Says why there was no handshake, without the address: that may hold a key.
+fn handshake(error: &ClientInitializeError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         ClientInitializeError::JsonRpcError(refused) => format!("it refused: {}", title(&refused.message)),
@@ -187,6 +213,7 @@ pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
             Some(StreamableHttpError::UnexpectedServerResponse(answer)) => {
                 return format!("it answered {}", title(answer.trim_end_matches([' ', ':'])));
             }
+            Some(StreamableHttpError::AuthRequired(_)) => return http::WANTS_TO_KNOW.to_owned(),
             Some(_) | None => deepest.source(),
         };
         match below {

@@ -2,30 +2,41 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
+use crow_core::McpServer;
 use reqwest::{
     Client, ClientBuilder, Url,
     header::{HeaderName, HeaderValue},
     redirect::{Attempt, Policy},
 };
-use rmcp::transport::{
-    StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
-};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use crate::tool::title;
 
 /// From `/mcp` to `/mcp/` is one; more is a circle.
 const REDIRECTS_MAX: usize = 3;
 
-/// How a person is told that a server knows them not.
-pub(super) const WANTS_KEY: &str = "it wants to know who asks; give it a key among its `headers`";
+/// What a server says that asks who we are.
+pub(super) const WANTS_TO_KNOW: &str = "it wants to know who asks";
 
-/// Makes ready to speak to an address.
-pub(super) async fn transport(
+/// Tells a person that a server knows them not, and what to do about it.
+pub(super) fn wants_to_know(server: &McpServer) -> String {
+    if server.transport.has_authorization() {
+        return "it does not accept the key among its `headers`".to_owned();
+    }
+    format!(
+        "{WANTS_TO_KNOW}; sign in with `crow-cli auth {}`, or give it a key among its `headers`",
+        title(&server.name)
+    )
+}
+
+/// Makes ready to speak to an address: the client and what it sends along.
+pub(super) async fn speak(
     url: &str,
     headers: &[(String, String)],
-) -> Result<StreamableHttpClientTransport<Client>, String> {
+) -> Result<(Client, StreamableHttpClientTransportConfig), String> {
     let (client, url) = client(url).await?;
     let headers = read_headers(headers)?;
-    let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok((client, StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers)))
 }
 
 /// Makes a client for an address.
@@ -33,12 +44,24 @@ pub(super) async fn client(url: &str) -> Result<(Client, Url), String> {
     let url = address(url)?;
     let is_local = url.scheme() == "http" && is_loopback(&url);
     // Reading the system's certificates takes milliseconds.
-    let made = tokio::task::spawn_blocking(move || if is_local { local() } else { remote() }).await;
+    let made = tokio::task::spawn_blocking(move || match is_local {
+        true => local(same_request()),
+        false => remote(&same_request),
+    })
+    .await;
     let client = made.map_err(|error| error.to_string())?;
     Ok((client.map_err(|error| format!("no HTTP client could be made: {error}"))?, url))
 }
 
-fn address(url: &str) -> Result<Url, String> {
+/// Makes the clients of a sign-in, for this machine and for others. They follow nobody: what they carry is for one
+/// place.
+pub(super) async fn sign_in_client() -> Result<(Client, Client), String> {
+    let made = tokio::task::spawn_blocking(|| Ok((local(Policy::none())?, remote(&Policy::none)?))).await;
+    let made = made.map_err(|error| error.to_string())?;
+    made.map_err(|error: reqwest::Error| format!("no HTTP client could be made: {error}"))
+}
+
+pub(super) fn address(url: &str) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|error| format!("its `url` is no address: {error}"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -58,19 +81,17 @@ pub(super) fn read_headers(headers: &[(String, String)]) -> Result<HashMap<Heade
     read.collect()
 }
 
-fn remote() -> reqwest::Result<Client> {
-    crate::http::client(builder)
+fn remote(redirects: &dyn Fn() -> Policy) -> reqwest::Result<Client> {
+    crate::http::client(|| crate::http::builder().redirect(redirects()))
 }
 
 /// For this machine, which no proxy can reach for us; plain HTTP needs no certificates.
-fn local() -> reqwest::Result<Client> {
-    builder().no_proxy().tls_certs_only([]).build()
+fn local(redirects: Policy) -> reqwest::Result<Client> {
+    crate::http::builder().redirect(redirects).no_proxy().tls_certs_only([]).build()
 }
 
-fn builder() -> ClientBuilder {
-    crate::http::builder().redirect(Policy::custom(|attempt| {
-        if is_same_request(&attempt) { attempt.follow() } else { attempt.stop() }
-    }))
+fn same_request() -> Policy {
+    Policy::custom(|attempt| if is_same_request(&attempt) { attempt.follow() } else { attempt.stop() })
 }
 
 /// Anywhere else the headers would go to a stranger, and any other status makes a GET of a POST.
@@ -80,7 +101,7 @@ fn is_same_request(attempt: &Attempt<'_>) -> bool {
     is_kept && from_here && attempt.previous().len() <= REDIRECTS_MAX
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -2,32 +2,39 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crow_core::McpTransport;
+use crow_core::{McpServer, nearest};
 use crow_process::Groups;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     McpHome,
     connect::{Connection, connect},
     link::Link,
-    listing,
+    listing::{self, Listing},
     news::News,
-    server::{End, Server, Standing},
+    prompts, resources,
+    server::{End, Offer, Server, Standing},
 };
 
 /// Long enough for a program that unpacks itself first, short enough that its absence is noticed.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 
+/// Prompts and resources are worth a moment; the tools are there without them.
+const MORE_WITHIN: Duration = Duration::from_secs(5);
+
 /// A server that ends this often does not work.
 const RESTARTS_MAX: u32 = 3;
+
+/// A server that says again and again that its lists have changed is asked no more often than this.
+const LISTS_PAUSE: Duration = Duration::from_secs(1);
 
 /// Who lived this long works; an end after that counts as the first.
 const HEALTHY_AFTER: Duration = Duration::from_secs(600);
 
 pub(super) struct Keeper {
     pub(super) server: Arc<Server>,
-    pub(super) transport: McpTransport,
+    pub(super) settings: McpServer,
     pub(super) home: Arc<McpHome>,
     pub(super) groups: Groups,
     pub(super) news: Arc<News>,
@@ -49,7 +56,7 @@ impl Keeper {
         let (mut life, mut n_restarts) = (1, 0);
         loop {
             let began = Instant::now();
-            let end = match Box::pin(self.live()).await {
+            let end = match Box::pin(self.live(life)).await {
                 Life::Cut => return self.over(),
                 Life::NotBegun(end) if life == 1 => return self.failed_to_start(end),
                 Life::NotBegun(end) => end,
@@ -78,8 +85,8 @@ impl Keeper {
         }
     }
 
-    async fn live(&self) -> Life {
-        let connecting = connect(&self.server.name, &self.transport, &self.home, &self.groups);
+    async fn live(&self, life: u32) -> Life {
+        let connecting = connect(&self.server.name, &self.settings, &self.home, &self.groups);
         let connection = tokio::select! {
             () = self.cut.cancelled() => return Life::Cut,
             connected = connect_within(connecting) => match connected {
@@ -90,9 +97,7 @@ impl Keeper {
         let link = Arc::new(connection.link());
         let listed = tokio::select! {
             () = self.cut.cancelled() => None,
-            listed = timeout(CONNECT_WITHIN, listing::fetch(&link.peer)) => {
-                Some(listed.unwrap_or_else(|_| Err("it did not list its tools".to_owned())))
-            }
+            listed = self.lists(&link) => Some(listed),
         };
         match listed {
             None => {
@@ -100,14 +105,17 @@ impl Keeper {
                 Life::Cut
             }
             Some(Err(why)) => Life::NotBegun(End { why, ..connection.end().await }),
-            Some(Ok(listing)) => {
+            Some(Ok((offer, listing))) => {
                 if listing.n_left_out > 0 {
                     let (n_tools, n_left_out) = (listing.tools.len(), listing.n_left_out);
                     self.say(&format!(
                         "has too many tools: {n_left_out} of them are missing, {n_tools} are there."
                     ));
                 }
-                self.server.list(listing.tools);
+                if life == 1 {
+                    self.say_unknown(&listing);
+                }
+                self.server.set_offer(offer);
                 self.server.stand(Standing::Ready(link.clone()));
                 self.keep(connection, &link).await
             }
@@ -123,22 +131,58 @@ impl Keeper {
                     return Life::Cut;
                 }
                 () = connection.gone() => return Life::Ended(connection.end().await),
-                () = link.heard.tools_changed.notified() => {}
+                () = link.heard.lists_changed.notified() => {}
             }
             let listed = tokio::select! {
                 () = self.cut.cancelled() => continue,
                 () = connection.gone() => continue,
-                listed = timeout(CONNECT_WITHIN, listing::fetch(&link.peer)) => listed,
+                listed = self.lists(link) => listed,
             };
             match listed {
-                Ok(Ok(listing)) => self.server.list(listing.tools),
-                Ok(Err(why)) => {
+                Ok((offer, _)) => self.server.set_offer(offer),
+                Err(why) => {
                     tracing::warn!(server = self.server.name, why, "could not list the tools again");
                 }
-                Err(_) => {
-                    tracing::warn!(server = self.server.name, "the tools were not listed again in time");
+            }
+            tokio::select! {
+                () = self.cut.cancelled() => {}
+                () = connection.gone() => {}
+                () = sleep(LISTS_PAUSE) => {}
+            }
+        }
+    }
+
+    /// Asks what the server offers. Without its tools it is none; the rest is welcome.
+    async fn lists(&self, link: &Link) -> Result<(Offer, Listing), String> {
+        let listed = timeout(CONNECT_WITHIN, listing::fetch(&link.peer, &self.settings.disabled_tools)).await;
+        let listing = listed.unwrap_or_else(|_| Err("it did not list its tools".to_owned()))?;
+        let more = async {
+            let abilities = link.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
+            let mut offer = Offer { tools: listing.tools.as_slice().into(), ..Offer::default() };
+            if abilities.prompts.is_some() {
+                match prompts::fetch(&link.peer).await {
+                    Ok(prompts) => offer.prompts = prompts.into(),
+                    Err(why) => {
+                        tracing::warn!(server = self.server.name, why, "could not list the prompts");
+                    }
                 }
             }
+            offer.has_resources = abilities.resources.is_some() && resources::are_there(&link.peer).await;
+            offer
+        };
+        let late = |_| Offer { tools: listing.tools.as_slice().into(), ..Offer::default() };
+        let offer = timeout(MORE_WITHIN, more).await.unwrap_or_else(late);
+        Ok((offer, listing))
+    }
+
+    /// Says which of the tools that are disabled there are not.
+    fn say_unknown(&self, listing: &Listing) {
+        for name in self.settings.disabled_tools.iter().filter(|name| !listing.names.contains(*name)) {
+            let meant = match nearest(name, listing.names.iter().map(String::as_str)) {
+                Some(meant) => format!(" Did you mean {meant:?}?"),
+                None => String::new(),
+            };
+            self.say(&format!("has no tool {name:?}, which `disabled_tools` names.{meant}"));
         }
     }
 

@@ -2,16 +2,17 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rmcp::{
-    ClientHandler, Peer, RoleClient,
+    ClientHandler, ErrorData, Peer, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
-        ProtocolVersion,
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode, Implementation,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion,
     },
-    service::NotificationContext,
+    service::{NotificationContext, RequestContext},
 };
 use tokio::sync::{Notify, watch};
 
@@ -35,10 +36,21 @@ impl Link {
 #[derive(Clone, Default)]
 pub(super) struct Heard {
     calls: Arc<Mutex<HashMap<ProgressToken, watch::Sender<String>>>>,
-    pub(super) tools_changed: Arc<Notify>,
+    /// One of its lists is another one now.
+    pub(super) lists_changed: Arc<Notify>,
+    /// The addresses of the session's folders.
+    roots: Arc<[String]>,
 }
 
 impl Heard {
+    /// Hears a server that may know of these folders.
+    pub(super) fn in_folders(folders: &[PathBuf]) -> Self {
+        let addresses = folders.iter().filter_map(|folder| reqwest::Url::from_directory_path(folder).ok());
+        // Without its last slash, as other clients spell folders.
+        let roots = addresses.map(|address| address.as_str().trim_end_matches('/').to_owned()).collect();
+        Self { roots, ..Self::default() }
+    }
+
     /// Listens to the progress of a call for as long as the result lives.
     pub(super) fn progress_of(&self, token: ProgressToken) -> CallProgress {
         let (told, texts) = watch::channel(String::new());
@@ -77,8 +89,9 @@ impl Drop for CallProgress {
 impl ClientHandler for Heard {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("crow", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let mut abilities = ClientCapabilities::default();
+        abilities.roots = Some(Default::default());
+        ClientConfig::new(abilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
@@ -88,7 +101,33 @@ impl ClientHandler for Heard {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
+        self.lists_changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
+    }
+
+    #[expect(deprecated, reason = "servers in use ask for it")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        let roots = self.roots.iter().map(rmcp::model::Root::new);
+        Ok(rmcp::model::ListRootsResult::new(roots.collect()))
+    }
+
+    // The SDK would say that the person declined, whom nobody asked.
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client asks its person nothing", None))
     }
 }
 

@@ -3,21 +3,13 @@
 use std::{collections::HashSet, sync::Arc};
 
 use crow_core::ToolSpec;
-use rmcp::{
-    Peer, RoleClient,
-    model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult},
-    service::{PeerRequestOptions, ServiceError},
-};
+use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
 
-use super::connect::cause;
-use crate::tool::title;
+use super::pages::{self, List};
 
 /// All tools together are told with every request, and providers take no more than this.
 const TOOLS_MAX: usize = 128;
-
-/// Many more than a server of `TOOLS_MAX` tools needs; a server may send pages for ever.
-const PAGES_MAX: usize = 40;
 
 /// About 1,000 tokens, for a tool that explains itself at length.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
@@ -41,62 +33,27 @@ pub(super) struct Listed {
 pub(super) struct Listing {
     pub(super) tools: Vec<Arc<Listed>>,
     pub(super) n_left_out: usize,
+    /// Every name there is, those of disabled tools among them; bounded like the tools.
+    pub(super) names: HashSet<String>,
 }
 
-/// Asks a server for its tools, page by page.
-pub(super) async fn fetch(peer: &Peer<RoleClient>) -> Result<Listing, String> {
-    let (mut found, mut names, mut cursor) = (Listing::default(), HashSet::new(), None);
-    for _ in 0..PAGES_MAX {
-        let (tools, next) = page(peer, cursor.take()).await?;
-        for tool in &tools {
-            let Some(listed) = read(tool).filter(|listed| !names.contains(&listed.name)) else { continue };
-            if found.tools.len() == TOOLS_MAX {
-                found.n_left_out += 1;
-            } else {
-                names.insert(listed.name.clone());
-                found.tools.push(Arc::new(listed));
-            }
+/// Asks a server for its tools, page by page; the disabled ones are left out.
+pub(super) async fn fetch(peer: &Peer<RoleClient>, disabled: &[String]) -> Result<Listing, String> {
+    let mut found = Listing::default();
+    pages::each(peer, List::Tools, |tool| {
+        let Some(listed) = read(tool).filter(|listed| !found.names.contains(&listed.name)) else { return };
+        let is_disabled = disabled.contains(&listed.name);
+        if !is_disabled && found.tools.len() == TOOLS_MAX {
+            found.n_left_out += 1;
+            return;
         }
-        match next {
-            Some(next) => cursor = Some(next),
-            None => break,
+        found.names.insert(listed.name.clone());
+        if !is_disabled {
+            found.tools.push(Arc::new(listed));
         }
-    }
+    })
+    .await?;
     Ok(found)
-}
-
-/// A page's tools and where the next page is.
-type Page = (Vec<Value>, Option<String>);
-
-/// As JSON, not as the SDK's types: one tool that it does not understand would cost all of them.
-async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, String> {
-    let request = ListToolsRequest {
-        method: Default::default(),
-        params: Some(PaginatedRequestParams::default().with_cursor(cursor)),
-        extensions: Default::default(),
-    };
-    let request = ClientRequest::ListToolsRequest(request);
-    let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-    let answer = match asked {
-        Ok(handle) => handle.await_response().await,
-        Err(error) => Err(error),
-    };
-    let answer = match answer {
-        Ok(ServerResult::ListToolsResult(page)) => serde_json::to_value(page).unwrap_or_default(),
-        Ok(ServerResult::CustomResult(page)) => page.0,
-        Ok(_) => Value::Null,
-        // It has none, and says it in its own way.
-        Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            json!({"tools": []})
-        }
-        Err(ServiceError::McpError(error)) => {
-            return Err(format!("it refused to list its tools: {}", title(&error.message)));
-        }
-        Err(ServiceError::TransportSend(error)) => return Err(cause(error.error.as_ref())),
-        Err(_) => return Err("it was gone before it listed its tools".to_owned()),
-    };
-    let tools = answer["tools"].as_array().ok_or("its list of tools is none")?.clone();
-    Ok((tools, answer["nextCursor"].as_str().filter(|next| !next.is_empty()).map(str::to_owned)))
 }
 
 /// Reads one tool; what has no name is none.
@@ -131,6 +88,6 @@ fn schema(schema: &Value) -> Option<Value> {
 }
 
 /// Drops what could show a person something other than what the model reads.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -40,12 +40,7 @@ pub(super) fn outcome(answer: Answer) -> Outcome {
             let is_error = result.get("isError").and_then(Value::as_bool);
             match result.remove("content") {
                 Some(Value::Array(blocks)) if !blocks.is_empty() => {
-                    for block in blocks {
-                        match serde_json::from_value(block.clone()) {
-                            Ok(block) => gathered.block(block),
-                            Err(_) => gathered.text(&block.to_string()),
-                        }
-                    }
+                    blocks.iter().for_each(|block| gathered.value(block));
                 }
                 Some(Value::String(text)) => gathered.text(&text),
                 _ => gathered.structured(result.remove("structuredContent")),
@@ -60,8 +55,9 @@ pub(super) fn outcome(answer: Answer) -> Outcome {
     gathered.into_outcome(if is_error == Some(true) { Status::Failed } else { Status::Done })
 }
 
+/// What a server says, gathered up to what a model can take of it.
 #[derive(Default)]
-struct Gathered {
+pub(super) struct Gathered {
     parts: Vec<Part>,
     /// The text since the last image.
     text: String,
@@ -70,6 +66,14 @@ struct Gathered {
 }
 
 impl Gathered {
+    /// Adds a block of content, of whatever kind it is.
+    pub(super) fn value(&mut self, block: &Value) {
+        match serde_json::from_value(block.clone()) {
+            Ok(block) => self.block(block),
+            Err(_) => self.text(&block.to_string()),
+        }
+    }
+
     fn block(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
@@ -88,7 +92,7 @@ impl Gathered {
         }
     }
 
-    fn resource(&mut self, resource: ResourceContents) {
+    pub(super) fn resource(&mut self, resource: ResourceContents) {
         match resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
                 self.text(&format!("resource {uri}:\n{text}"));
@@ -102,7 +106,7 @@ impl Gathered {
     }
 
     /// Adds text below what is there, as far as there is room.
-    fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
             return;
@@ -145,20 +149,31 @@ impl Gathered {
         }
     }
 
-    fn into_outcome(mut self, status: Status) -> Outcome {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.text.is_empty()
+    }
+
+    /// Gives all of it in its order.
+    pub(super) fn into_parts(mut self) -> Vec<Part> {
         if self.n_text_bytes > TEXT_BYTES_MAX {
             let n_bytes = self.n_text_bytes;
             let _ = write!(self.text, "\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
         }
         self.close_text();
-        if self.parts.is_empty() {
-            self.parts.push(Part::Text("(no output)".to_owned()));
+        self.parts
+    }
+
+    /// Makes the result of a call of it.
+    pub(super) fn into_outcome(self, status: Status) -> Outcome {
+        let mut parts = self.into_parts();
+        if parts.is_empty() {
+            parts.push(Part::Text("(no output)".to_owned()));
         }
-        let shown = self.parts.iter().filter_map(|part| match part {
+        let shown = parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(Content::Text(text.clone())),
             Part::Image { mime, data } => Some(Content::Image { mime: mime.clone(), data: data.clone() }),
             Part::Link { .. } | Part::Resource { .. } => None,
         });
-        Outcome { status, for_client: shown.collect(), for_model: self.parts, plan: None }
+        Outcome { status, for_client: shown.collect(), for_model: parts, plan: None }
     }
 }

@@ -1,10 +1,10 @@
-//! One server as everybody sees it: where it stands and which tools it has. Knows no transport.
+//! One server as everybody sees it: where it stands and what it offers. Knows no transport.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{link::Link, listing::Listed};
+use super::{link::Link, listing::Listed, prompts::ListedPrompt};
 
 /// A server, shared between its keeper and its tools.
 pub(super) struct Server {
@@ -12,7 +12,17 @@ pub(super) struct Server {
     standing: watch::Sender<Standing>,
     /// The life that somebody wants begun, counted from 1.
     wanted: watch::Sender<u32>,
-    tools: Mutex<Arc<[Arc<Listed>]>>,
+    offer: Mutex<Offer>,
+    /// Told when commands of any server come or go.
+    commands: Arc<watch::Sender<()>>,
+}
+
+/// What a server has to offer.
+#[derive(Clone, Default)]
+pub(super) struct Offer {
+    pub(super) tools: Arc<[Arc<Listed>]>,
+    pub(super) prompts: Arc<[Arc<ListedPrompt>]>,
+    pub(super) has_resources: bool,
 }
 
 /// Where a server stands.
@@ -62,26 +72,32 @@ impl End {
 }
 
 impl Server {
-    pub(super) fn new(name: String) -> Self {
+    pub(super) fn new(name: String, commands: Arc<watch::Sender<()>>) -> Self {
         Self {
             name,
             standing: watch::Sender::new(Standing::Connecting),
             wanted: watch::Sender::new(1),
-            tools: Mutex::new(Arc::new([])),
+            offer: Mutex::default(),
+            commands,
         }
     }
 
-    pub(super) fn tools(&self) -> Arc<[Arc<Listed>]> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn offer(&self) -> Offer {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn list(&self, tools: Vec<Arc<Listed>>) {
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools.into();
+    pub(super) fn set_offer(&self, offer: Offer) {
+        let prompts = offer.prompts.clone();
+        let before =
+            std::mem::replace(&mut *self.offer.lock().unwrap_or_else(PoisonError::into_inner), offer);
+        if before.prompts != prompts {
+            self.commands.send_replace(());
+        }
     }
 
     pub(super) fn stand(&self, standing: Standing) {
         if matches!(standing, Standing::Failed(_)) {
-            self.list(Vec::new());
+            self.set_offer(Offer::default());
         }
         self.standing.send_replace(standing);
     }

@@ -1,10 +1,10 @@
 //! The older HTTP transport: answers come on one long stream of events, requests go to an address that the stream
 //! names first. The SDK does not speak it any more.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use reqwest::{
-    Client, Response, Url,
+    Client, RequestBuilder, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap},
 };
 use rmcp::{
@@ -13,7 +13,12 @@ use rmcp::{
     transport::Transport,
 };
 
-use super::http;
+use tokio::sync::Mutex;
+
+use super::{
+    auth::{self, Signer},
+    http,
+};
 
 /// What the SDK takes on the other transports, too.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -25,27 +30,43 @@ pub(super) enum SseError {
     Request(#[from] reqwest::Error),
     #[error("it answered HTTP {0}")]
     Status(u16),
+    #[error("its sign-in could not be used: {0}")]
+    SignIn(String),
 }
 
 /// A stream that is open, and where to write to.
 pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
+    /// Shared by the requests: one of them renews what has run out.
+    signer: Option<Arc<Mutex<Signer>>>,
     endpoint: Url,
     stream: Stream,
 }
 
-/// Opens the stream and waits for the address.
-pub(super) async fn transport(url: &str, headers: &[(String, String)]) -> Result<SseTransport, String> {
+/// Opens the stream and waits for the address. No reason in the other side: the server knows us not.
+pub(super) async fn transport(
+    url: &str,
+    headers: &[(String, String)],
+    signer: Option<Signer>,
+) -> Result<SseTransport, Option<String>> {
     let (client, url) = http::client(url).await?;
     let headers: HeaderMap = http::read_headers(headers)?.into_iter().collect();
     let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
-    let response = request.send().await.map_err(|error| super::connect::cause(&error))?;
+    let signer = signer.map(|signer| Arc::new(Mutex::new(signer)));
+    let response = signed(request, signer.as_ref()).await?.send().await;
+    let response = response.map_err(|error| super::connect::cause(&error))?;
     match response.status().as_u16() {
         200 => {}
-        401 | 403 => return Err(http::WANTS_KEY.to_owned()),
-        status => return Err(format!("it answered HTTP {status}")),
+        401 | 403 => return Err(None),
+        status => return Err(Some(format!("it answered HTTP {status}"))),
     }
+    let (endpoint, stream) = opened(&url, response).await?;
+    Ok(SseTransport { client, headers, signer, endpoint, stream })
+}
+
+/// Waits on the open stream until it names the address.
+async fn opened(url: &Url, response: Response) -> Result<(Url, Stream), String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("text/event-stream") {
         return Err("it answered with something that is no stream of events".to_owned());
@@ -63,7 +84,20 @@ pub(super) async fn transport(url: &str, headers: &[(String, String)]) -> Result
     if endpoint.origin() != url.origin() {
         return Err("it named an address of another server".to_owned());
     }
-    Ok(SseTransport { client, headers, endpoint, stream })
+    Ok((endpoint, stream))
+}
+
+/// Adds a token, where somebody has signed in.
+async fn signed(
+    request: RequestBuilder,
+    signer: Option<&Arc<Mutex<Signer>>>,
+) -> Result<RequestBuilder, String> {
+    let Some(signer) = signer else { return Ok(request) };
+    let token = auth::token(&*signer.lock().await).await?;
+    Ok(match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    })
 }
 
 impl Transport<RoleClient> for SseTransport {
@@ -74,7 +108,9 @@ impl Transport<RoleClient> for SseTransport {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(&message);
+        let signer = self.signer.clone();
         async move {
+            let request = signed(request, signer.as_ref()).await.map_err(SseError::SignIn)?;
             let status = request.send().await?.status();
             if status.is_success() { Ok(()) } else { Err(SseError::Status(status.as_u16())) }
         }

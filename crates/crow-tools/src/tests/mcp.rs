@@ -22,40 +22,48 @@ fn server() {
 }
 
 /// A session's servers beside its machine.
-struct Session {
-    machine: Machine,
-    servers: McpServers,
+pub(super) struct Session {
+    pub(super) machine: Machine,
+    pub(super) servers: McpServers,
 }
 
 pub(super) fn stdio(name: &str, words: &[&str]) -> McpServer {
     let (command, args) = mcp_server::command("tests::mcp::server", words);
     let env = vec![("CROW_ADDED".to_owned(), "added".to_owned())];
-    McpServer { name: name.to_owned(), transport: McpTransport::Stdio { command, args, env } }
+    McpServer::new(name, McpTransport::Stdio { command, args, env })
 }
 
 impl Session {
-    fn start(servers: Vec<McpServer>) -> Self {
-        let machine = Machine::new(|_| ());
+    pub(super) fn start(servers: Vec<McpServer>) -> Self {
+        Self::start_on(Machine::new(|_| ()), servers)
+    }
+
+    pub(super) fn start_on(machine: Machine, servers: Vec<McpServer>) -> Self {
         let home = McpHome {
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
+            roots: vec![machine.workspace.cwd().to_owned()],
+            auth_dir: machine.folder.path().join("mcp-auth"),
         };
         let servers = McpServers::start(servers, home, &machine.tools);
         Self { machine, servers }
     }
 
-    async fn settled(servers: Vec<McpServer>) -> Self {
-        let mut session = Self::start(servers);
+    pub(super) async fn settled(servers: Vec<McpServer>) -> Self {
+        Self::settle(Self::start(servers)).await
+    }
+
+    pub(super) async fn settle(mut session: Self) -> Self {
         session.servers.settled(STUCK).await;
         session.refresh();
         session
     }
 
-    fn refresh(&mut self) {
+    pub(super) fn refresh(&mut self) {
         self.machine.tools = self.machine.tools.with(self.servers.tools());
     }
 
-    async fn call(&self, name: &str, arguments: Value) -> String {
+    pub(super) async fn call(&self, name: &str, arguments: Value) -> String {
         shorten(&self.machine.call(name, arguments).await)
     }
 
@@ -68,7 +76,7 @@ impl Session {
         shorten(&text)
     }
 
-    fn news(&self) -> String {
+    pub(super) fn news(&self) -> String {
         self.servers.take_news().iter().map(|sentence| format!("news: {sentence}\n")).collect()
     }
 }
@@ -99,7 +107,7 @@ pub(super) async fn check_listed(server: McpServer, expect: Expect) {
 }
 
 /// Waits for something that another process does.
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(2));
     while !is_so() {
@@ -321,14 +329,10 @@ async fn servers_that_do_not_start() {
     let servers = vec![
         stdio("broken", &["broken"]),
         stdio("refusing", &["refusing"]),
-        McpServer {
-            name: "missing".to_owned(),
-            transport: McpTransport::Stdio {
-                command: "no-such-program".to_owned(),
-                args: vec![],
-                env: vec![],
-            },
-        },
+        McpServer::new(
+            "missing",
+            McpTransport::Stdio { command: "no-such-program".to_owned(), args: vec![], env: vec![] },
+        ),
         stdio("box", &[]),
     ];
     let session = Session::settled(servers).await;

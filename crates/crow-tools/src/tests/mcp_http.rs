@@ -1,6 +1,9 @@
 use std::{
     fmt::Write as _,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use crow_core::{McpServer, McpTransport};
@@ -19,9 +22,9 @@ async fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        let events = Events::default();
+        let (events, sessions) = (Events::default(), Arc::default());
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, events.clone()));
+            tokio::spawn(answer(stream, events.clone(), Arc::clone(&sessions)));
         }
     });
     format!("http://{address}")
@@ -30,7 +33,7 @@ async fn serve() -> String {
 /// The long streams that are open.
 type Events = Arc<Mutex<Vec<mpsc::Sender<String>>>>;
 
-async fn answer(stream: TcpStream, events: Events) -> Option<()> {
+async fn answer(stream: TcpStream, events: Events, sessions: Arc<AtomicU32>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let mut head = Vec::new();
@@ -49,7 +52,7 @@ async fn answer(stream: TcpStream, events: Events) -> Option<()> {
         if head[0].starts_with("get /sse") {
             return stream_events(stream, &head, &events).await;
         }
-        let (status, headers, mut body) = reply(&head, &message);
+        let (status, headers, mut body) = reply(&head, &message, &sessions);
         if head[0].starts_with("post /messages") && !body.is_empty() {
             let event = format!("event: message\ndata: {}\n\n", std::mem::take(&mut body));
             let streams = events.lock().unwrap().clone();
@@ -78,8 +81,13 @@ async fn stream_events(mut stream: BufReader<TcpStream>, head: &[String], events
     Some(())
 }
 
-fn reply(head: &[String], message: &Value) -> (&'static str, Vec<&'static str>, String) {
+fn reply(
+    head: &[String],
+    message: &Value,
+    sessions: &AtomicU32,
+) -> (&'static str, Vec<&'static str>, String) {
     let none = String::new;
+    let mut session = "mcp-session-id: 1";
     if head[0].starts_with("post /mcp http") {
         return ("307 Temporary Redirect", vec!["location: /mcp/"], none());
     }
@@ -93,12 +101,24 @@ fn reply(head: &[String], message: &Value) -> (&'static str, Vec<&'static str>, 
         return ("401 Unauthorized", vec!["www-authenticate: Bearer"], none());
     }
     let result = match message["method"].as_str().unwrap_or_default() {
-        "initialize" => json!({
-            "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "test", "version": "1"},
-        }),
+        "initialize" => {
+            if sessions.fetch_add(1, Ordering::Relaxed) > 0 {
+                session = "mcp-session-id: 2";
+            }
+            json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "test", "version": "1"},
+            })
+        }
         "tools/list" => json!({"tools": [{"name": "shout", "inputSchema": {"type": "object"}}]}),
+        // The server has forgotten its first session.
+        "tools/call"
+            if message["params"]["arguments"]["text"] == "forgotten"
+                && head.iter().any(|line| line == "mcp-session-id: 1") =>
+        {
+            return ("404 Not Found", vec![], none());
+        }
         "tools/call" if message["params"]["arguments"]["text"] == "fail" => {
             return ("503 Service Unavailable", vec![], "down".to_owned());
         }
@@ -109,12 +129,12 @@ fn reply(head: &[String], message: &Value) -> (&'static str, Vec<&'static str>, 
         _ => return ("202 Accepted", vec![], none()),
     };
     let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
-    ("200 OK", vec!["content-type: application/json", "mcp-session-id: 1"], body)
+    ("200 OK", vec!["content-type: application/json", session], body)
 }
 
 fn http(url: String, headers: &[(&str, &str)]) -> McpServer {
     let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    McpServer { name: "web".to_owned(), transport: McpTransport::Http { url, headers } }
+    McpServer::new("web", McpTransport::Http { url, headers })
 }
 
 #[tokio::test]
@@ -141,9 +161,26 @@ async fn calls() {
 }
 
 #[tokio::test]
+async fn a_session_that_the_server_has_forgotten() {
+    let calls = [("shout", json!({"text": "forgotten"})), ("shout", json!({"text": "again"}))];
+    let server = http(serve().await + "/mcp/", &[("X-Key", "secret")]);
+    check(
+        server,
+        &calls,
+        expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: FORGOTTEN
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Done: AGAIN
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn without_the_key() {
     check_listed(http(serve().await + "/mcp/", &[]), expect![[r#"
-        news: The MCP server web did not start: it wants to know who asks; give it a key among its `headers`. Its tools are missing.
+        news: The MCP server web did not start: it wants to know who asks; sign in with `crow-cli auth web`, or give it a key among its `headers`. Its tools are missing.
     "#]]).await;
 }
 
@@ -190,8 +227,8 @@ async fn no_address_and_no_header() {
 
 fn sse(url: String, headers: &[(&str, &str)]) -> McpServer {
     match http(url, headers) {
-        McpServer { name, transport: McpTransport::Http { url, headers } } => {
-            McpServer { name, transport: McpTransport::Sse { url, headers } }
+        McpServer { name, transport: McpTransport::Http { url, headers }, .. } => {
+            McpServer::new(name, McpTransport::Sse { url, headers })
         }
         other => other,
     }
@@ -224,8 +261,8 @@ async fn the_old_transport_without_the_key() {
     check_listed(
         sse(serve().await + "/sse", &[]),
         expect![[r#"
-        news: The MCP server web did not start: it answered HTTP 401. Its tools are missing.
-    "#]],
+            news: The MCP server web did not start: it wants to know who asks; sign in with `crow-cli auth web`, or give it a key among its `headers`. Its tools are missing.
+        "#]],
     )
     .await;
 }

@@ -36,6 +36,7 @@ struct Said {
     url: Option<String>,
     headers: Vec<(String, String)>,
     is_disabled: bool,
+    disabled_tools: Vec<String>,
 }
 
 /// What `transport` can be.
@@ -65,8 +66,9 @@ impl Loader<'_> {
         let mut servers = Servers::default();
         for field in self.map(&field.key, &field.node, super::NAMED_MAPS)? {
             let said = self.server(field, &mut servers.variables)?;
+            let disabled_tools = said.disabled_tools.clone();
             if let Some(transport) = self.transport(field, said)? {
-                servers.servers.push(McpServer { name: field.key.clone(), transport });
+                servers.servers.push(McpServer { name: field.key.clone(), transport, disabled_tools });
             }
         }
         servers.variables.retain(|name| !PLAIN_VARIABLES.contains(&name.as_str()));
@@ -89,6 +91,7 @@ impl Loader<'_> {
                 }
                 "headers" => said.headers = self.pairs(&key, node, variables)?,
                 "disabled" => said.is_disabled = self.number(&key, node, "true or false")?.unwrap_or(false),
+                "disabled_tools" => said.disabled_tools = self.texts(&key, node)?,
                 _ => self.check_known(&place, field, known::SERVER),
             }
         }

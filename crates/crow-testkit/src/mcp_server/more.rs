@@ -1,0 +1,135 @@
+//! What the server has beside tools, and what it asks its client.
+
+use serde_json::{Value, json};
+
+use super::{Server, text};
+
+/// How often a storm says that the lists have changed, each time.
+const STORM: usize = 2000;
+
+/// What the client is asked with.
+const QUESTION_ID: &str = "from the server";
+
+/// The bytes of the resource that is long.
+const LONG_LINES: usize = 10_000;
+
+impl Server {
+    pub(super) fn capabilities(&self) -> Value {
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        for word in ["prompts", "resources"].into_iter().filter(|word| self.is(word)) {
+            capabilities[word] = json!({"listChanged": true});
+        }
+        capabilities
+    }
+
+    /// The tools that only some servers have.
+    pub(super) fn more_names(&self) -> impl Iterator<Item = &'static str> {
+        let names = [("prompts", "more-prompts"), ("storm", "lists"), ("asking", "ask"), ("vast", "vast")];
+        names.into_iter().filter(|(word, _)| self.is(word)).map(|(_, name)| name)
+    }
+
+    pub(super) fn storm(&self) {
+        if self.is("storm") {
+            for list in (0..STORM).map(|number| ["tools", "prompts", "resources"][number % 3]) {
+                self.say(json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")}));
+            }
+        }
+    }
+
+    pub(super) fn ask(&mut self, id: &Value, method: &str) {
+        self.asked = Some(id.clone());
+        let message = json!({"role": "user", "content": {"type": "text", "text": "hello"}});
+        let params = match method {
+            "sampling/createMessage" => json!({"messages": [message], "maxTokens": 10}),
+            "elicitation/create" => {
+                json!({"message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}})
+            }
+            _ => json!({}),
+        };
+        self.say(json!({"jsonrpc": "2.0", "id": QUESTION_ID, "method": method, "params": params}));
+    }
+
+    pub(super) fn heard(&mut self, answer: &Value) {
+        if answer["id"] == QUESTION_ID
+            && let Some(call) = self.asked.take()
+        {
+            let said = if answer["error"].is_null() { &answer["result"] } else { &answer["error"] };
+            self.answer(&call, text(&said.to_string()));
+        }
+    }
+
+    pub(super) fn prompts(&self) -> Value {
+        let argument = |name: &str, required: bool| json!({"name": name, "required": required});
+        let mut prompts = vec![
+            json!({"name": "plain", "description": "Says hello\nand more"}),
+            json!({"name": "topic", "arguments": [argument("about", true)]}),
+            json!({"name": "review", "description": "Reviews", "arguments": [
+                argument("file", true), argument("depth", false),
+            ]}),
+            json!({"name": "talk", "title": "A talk"}),
+            json!({"name": "1 odd näme!\u{1b}[31m", "description": "a\u{1b}[31mb"}),
+            json!({"name": "empty"}),
+            json!({"name": "plain", "description": "the same name again"}),
+            json!({"name": ""}),
+            json!({"name": "n".repeat(1000)}),
+            json!("a text"),
+        ];
+        prompts.extend((1..=self.n_more).map(|number| json!({"name": format!("more-{number}")})));
+        json!({"prompts": prompts})
+    }
+
+    pub(super) fn prompt(&self, id: &Value, params: &Value) {
+        let user = |content: Value| json!({"role": "user", "content": content});
+        let said = |words: String| json!({"type": "text", "text": words});
+        let messages = match params["name"].as_str().unwrap_or_default() {
+            "talk" => vec![
+                user(said("What is this?".to_owned())),
+                json!({"role": "assistant", "content": said("A talk.\nOf two.".to_owned())}),
+                user(json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="})),
+                user(json!({"type": "resource", "resource": {"uri": "note://1", "text": "a note"}})),
+                user(json!({"type": "hologram"})),
+            ],
+            "empty" => vec![],
+            "1 odd näme!\u{1b}[31m" => return self.refuse(id, -32602, "it is too odd"),
+            name => vec![user(said(format!("Do {name} with {}", params["arguments"])))],
+        };
+        self.answer(id, json!({"messages": messages}));
+    }
+
+    pub(super) fn resources(&self, cursor: Option<&str>) -> Value {
+        if !self.is("resources") {
+            return json!({"resources": []});
+        }
+        match cursor {
+            None => json!({
+                "resources": [
+                    {"uri": "note://1", "name": "first", "mimeType": "text/plain", "description": "A\nnote"},
+                    {"uri": "note://long", "name": "long"},
+                    {"name": "without an address"},
+                    "a text",
+                ],
+                "nextCursor": "two",
+            }),
+            Some(_) => json!({"resources": [{"uri": "picture://1", "name": "pic\u{1b}ture"}]}),
+        }
+    }
+
+    pub(super) fn resource(&self, id: &Value, params: &Value) {
+        let uri = params["uri"].as_str().unwrap_or_default();
+        let long = || (0..LONG_LINES).map(|line| format!("line {line}\n")).collect::<String>();
+        let contents = match uri {
+            "note://1" => json!([{"uri": uri, "text": "one"}, {"uri": "note://2", "text": "two"}]),
+            "note://long" => json!([{"uri": uri, "text": long()}]),
+            "picture://1" => json!([
+                {"uri": uri, "mimeType": "image/png", "blob": "iVBORw0KGgo="},
+                {"uri": uri, "mimeType": "application/zip", "blob": "AAAA"},
+            ]),
+            _ => return self.refuse(id, -32002, "there is no such resource"),
+        };
+        self.answer(id, json!({"contents": contents}));
+    }
+}
+
+pub(super) fn templates() -> Value {
+    json!({"resourceTemplates": [{"uriTemplate": "note://{number}", "name": "notes"}]})
+}

@@ -1,0 +1,198 @@
+//! Signing in at servers that want to know who asks: once in a browser, then with what is kept of it.
+//!
+//! What is kept is bound to the server's address, and goes there and to the place that gave it, never elsewhere.
+
+mod callback;
+mod store;
+mod web;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use crow_core::McpServer;
+use reqwest::Url;
+use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
+use tokio::{net::TcpListener, time::timeout};
+
+use self::{
+    callback::{Callback, wait_for},
+    store::{Secret, TokenFile},
+    web::Web,
+};
+use super::http::{address, is_loopback};
+use crate::tool::title;
+
+/// What we call ourselves where a person reads it.
+const CLIENT_NAME: &str = "Crow";
+
+/// A person finds a password in this time; then the address is worth nothing any more.
+const PERSON_WITHIN: Duration = Duration::from_secs(300);
+
+/// Why a sign-in did not come about, as a clause.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SignInError(String);
+
+impl From<String> for SignInError {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+/// How a server's sign-in stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignedIn {
+    /// The server is a program, or has a key among its headers.
+    NotWanted,
+    /// There is a sign-in for its address.
+    Yes,
+    /// There is none; it may need none.
+    No,
+}
+
+/// Says how a server's sign-in stands, as far as can be told without asking it.
+pub fn signed_in(server: &McpServer, dir: &Path) -> Result<SignedIn, SignInError> {
+    let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
+        return Ok(SignedIn::NotWanted);
+    };
+    let kept = TokenFile::new(dir, &server.name, url).read();
+    let kept = kept.map_err(|error| format!("could not read what is kept of it: {error}"))?;
+    Ok(if kept.is_some() { SignedIn::Yes } else { SignedIn::No })
+}
+
+/// Forgets a server's sign-in; tells whether there was one.
+pub fn forget_sign_in(server: &str, dir: &Path) -> Result<bool, SignInError> {
+    let removed = TokenFile::new(dir, server, "").remove();
+    removed.map_err(|error| SignInError(format!("could not remove what is kept of it: {error}")))
+}
+
+/// A sign-in that waits for a person.
+pub struct McpSignIn {
+    manager: AuthorizationManager,
+    listener: TcpListener,
+    address: String,
+    state: String,
+}
+
+impl std::fmt::Debug for McpSignIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("McpSignIn")
+    }
+}
+
+impl McpSignIn {
+    /// Finds out where the server has people sign in, and makes Crow known there.
+    pub async fn begin(server: &McpServer, dir: &Path) -> Result<Self, SignInError> {
+        let url = server.transport.url().ok_or("it is a program, which needs no sign-in".to_owned())?;
+        if server.transport.has_authorization() {
+            return Err(SignInError("it has an `Authorization` among its headers already".to_owned()));
+        }
+        let file = TokenFile::new(dir, &server.name, url);
+        let mut manager = manager(url).await?;
+        let resolved = manager.resolve_metadata().await.map_err(|error| reason(&error))?;
+        let is_named = resolved.source.is_discovered();
+        manager.set_metadata(resolved.metadata);
+        let broken = |error: std::io::Error| format!("could not wait for the browser: {error}");
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(broken)?;
+        let port = listener.local_addr().map_err(broken)?.port();
+        let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
+        let scopes = manager.select_initial_scopes(&[]).await;
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let registered = manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
+        let client = registered.map_err(|error| match is_named {
+            true => reason(&error),
+            false => "it does not say where to sign in".to_owned(),
+        })?;
+        manager.set_credential_store(file.with(Secret(client.client_secret)));
+        let wanted = manager.get_authorization_url(&scopes).await.map_err(|error| reason(&error))?;
+        // It goes to a browser, which opens more than web pages.
+        let page = checked(&wanted).map_err(|_| "its address for people is no safe web page".to_owned())?;
+        let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
+        let state = state.ok_or("its address for people has no state".to_owned())?;
+        Ok(Self { manager, listener, address: wanted, state })
+    }
+
+    /// The address to open in a browser. It is good for one sign-in.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits for the person, some minutes at most, and keeps the sign-in.
+    pub async fn finish(self) -> Result<(), SignInError> {
+        let minutes = PERSON_WITHIN.as_secs() / 60;
+        let called = timeout(PERSON_WITHIN, wait_for(&self.listener, &self.state)).await;
+        let called = called.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
+        let Callback { code, issuer } = called;
+        let exchanged =
+            self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref()).await;
+        exchanged.map(drop).map_err(|error| SignInError(reason(&error)))
+    }
+}
+
+/// What signs a server's requests, and renews what has run out.
+pub(super) type Signer = AuthorizationManager;
+
+/// Gives the signer of a server that somebody has signed in at.
+pub(super) async fn signer(server: &McpServer, dir: &Path) -> Result<Option<Signer>, String> {
+    let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
+        return Ok(None);
+    };
+    let file = TokenFile::new(dir, &server.name, url);
+    let Some(kept) = file.kept().await? else { return Ok(None) };
+    let secret = kept.secret.clone();
+    let mut manager = manager(url).await?;
+    manager.set_credential_store(file.with(kept.secret));
+    let client = kept.credentials.client_id.clone();
+    // Asks the server anew where its people sign in: what another place gave is forgotten.
+    match manager.initialize_from_store().await {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(error) => return Err(reason(&error)),
+    }
+    if let Secret(Some(secret)) = secret {
+        let config = OAuthClientConfig::new(client, url).with_client_secret(secret);
+        manager.configure_client(config).map_err(|error| reason(&error))?;
+    }
+    Ok(Some(manager))
+}
+
+/// Gives the token for a request; none when a person has to sign in again.
+pub(super) async fn token(signer: &Signer) -> Result<Option<String>, String> {
+    match signer.get_access_token().await {
+        Ok(token) => Ok(Some(token)),
+        Err(AuthError::AuthorizationRequired) => Ok(None),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+async fn manager(url: &str) -> Result<AuthorizationManager, String> {
+    let url = checked(url)?;
+    let web = Web::of(&url).await?;
+    let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(web)).await;
+    made.map_err(|error| reason(&error))
+}
+
+/// Reads an address that a key may go to: encrypted, or on this machine.
+fn checked(url: &str) -> Result<Url, String> {
+    let url = address(url)?;
+    if url.scheme() == "https" || is_loopback(&url) {
+        return Ok(url);
+    }
+    Err(format!("its address {} is not https", url.host_str().unwrap_or_default()))
+}
+
+/// Says what went wrong in one line, without addresses and keys.
+fn reason(error: &AuthError) -> String {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
+    match error {
+        AuthError::DiscoveryRequestFailed { source, .. } => {
+            format!("could not ask where to sign in: {}", title(&source.to_string()))
+        }
+        AuthError::PkceUnsupported => {
+            "its sign-in has no PKCE with S256, which keeps the code safe".to_owned()
+        }
+        AuthError::AuthorizationServerMismatch { .. } => {
+            "somebody else than its place for sign-ins answered".to_owned()
+        }
+        other => title(&other.to_string()),
+    }
+}

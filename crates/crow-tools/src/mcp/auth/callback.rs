@@ -1,0 +1,126 @@
+//! Where the browser comes back to: one address on this machine, which takes the answer to our own question only.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::tool::title;
+
+/// Where on this machine.
+pub(super) const PATH: &str = "/callback";
+
+/// Browsers send some thousand bytes with the cookies of this machine.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// Browsers open connections ahead and say nothing on them.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// Far more than a browser opens; another program could open them without end.
+const VISITORS_MAX: usize = 16;
+
+/// What a browser brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Callback {
+    pub(super) code: String,
+    pub(super) issuer: Option<String>,
+}
+
+/// Waits for the answer to the question with this state; whoever brings another one is sent away.
+pub(super) async fn wait_for(listener: &TcpListener, state: &str) -> Result<Callback, String> {
+    let mut visitors = JoinSet::new();
+    loop {
+        tokio::select! {
+            visitor = listener.accept(), if visitors.len() < VISITORS_MAX => {
+                let (stream, _) = visitor.map_err(|error| format!("could not wait for the browser: {error}"))?;
+                let state = state.to_owned();
+                visitors.spawn(async move { timeout(HEAD_WITHIN, hear(stream, &state)).await.ok().flatten() });
+            }
+            Some(heard) = visitors.join_next() => {
+                if let Ok(Some(answer)) = heard {
+                    return answer;
+                }
+            }
+        }
+    }
+}
+
+/// Hears one visitor; none when it has nothing for us.
+async fn hear(mut stream: TcpStream, state: &str) -> Option<Result<Callback, String>> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let n_bytes = stream.read_buf(&mut head).await.ok()?;
+        if n_bytes == 0 || head.len() > HEAD_BYTES_MAX {
+            return None;
+        }
+    }
+    let line = String::from_utf8_lossy(head.split(|&byte| byte == b'\r').next()?).into_owned();
+    let answer = read(&line, state);
+    let (status, words) = match &answer {
+        None => ("404 Not Found", "There is nothing here."),
+        Some(Ok(_)) => ("200 OK", "You are signed in. You can close this page and go back to Crow."),
+        Some(Err(_)) => ("200 OK", "You are not signed in. Crow says why; you can close this page."),
+    };
+    let page = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
+         cache-control: no-store\r\nconnection: close\r\n\r\n{words}",
+        words.len()
+    );
+    // Who has gone has said what it had to.
+    let _ = stream.write_all(page.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    answer
+}
+
+/// Reads a request's first line.
+fn read(line: &str, state: &str) -> Option<Result<Callback, String>> {
+    let target = line.strip_prefix("GET ")?.split(' ').next()?;
+    let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
+    let value =
+        |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    if url.path() != PATH || value("state").as_deref() != Some(state) {
+        return None;
+    }
+    if let Some(error) = value("error") {
+        let words = value("error_description").map(|words| format!(": {words}")).unwrap_or_default();
+        return Some(Err(title(&format!("it was refused ({error}){words}"))));
+    }
+    value("code").map(|code| Ok(Callback { code, issuer: value("iss") }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let read = match read(line, "s1") {
+            None => "nothing".to_owned(),
+            Some(Ok(callback)) => format!("{} {:?}", callback.code, callback.issuer),
+            Some(Err(why)) => why,
+        };
+        assert_eq!(read, expected, "{line}");
+    }
+
+    #[test]
+    fn only_the_answer_to_our_question() {
+        check("GET /callback?code=c%201&state=s1 HTTP/1.1", "c 1 None");
+        check("GET /callback?state=s1&code=c&iss=https%3A%2F%2Fa HTTP/1.1", "c Some(\"https://a\")");
+        check("GET /callback?code=c&state=s2 HTTP/1.1", "nothing");
+        check("GET /callback?code=c HTTP/1.1", "nothing");
+        check("GET /callback?state=s1 HTTP/1.1", "nothing");
+        check("GET /favicon.ico?code=c&state=s1 HTTP/1.1", "nothing");
+        check("POST /callback?code=c&state=s1 HTTP/1.1", "nothing");
+        check("GET /callback?error=access_denied&state=s2 HTTP/1.1", "nothing");
+        check(
+            "GET /callback?error=access_denied&error_description=no%1b&state=s1 HTTP/1.1",
+            "it was refused (access_denied): no ",
+        );
+        check("", "nothing");
+    }
+}

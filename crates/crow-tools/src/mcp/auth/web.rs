@@ -1,0 +1,81 @@
+//! The requests of a sign-in: to encrypted places, or to this machine for a server on it. Follows nobody elsewhere.
+
+use std::time::Duration;
+
+use reqwest::{Client, Request, Url};
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
+
+use super::super::http::{is_loopback, sign_in_client};
+
+/// Some of these places wake up first.
+const REQUEST_WITHIN: Duration = Duration::from_secs(30);
+
+/// Far more than what a place says of itself.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Why a request was not made or its answer not taken.
+#[derive(Debug, thiserror::Error)]
+enum WebError {
+    #[error("it names an address that is not https")]
+    NotEncrypted,
+    #[error("it names an address on this machine")]
+    Here,
+    #[error("it answered with more than {BODY_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The way to a server's sign-in.
+pub(super) struct Web {
+    here: Client,
+    elsewhere: Client,
+    /// The server itself is on this machine.
+    is_here: bool,
+}
+
+impl Web {
+    /// Makes the way to the sign-in of the server at this address.
+    pub(super) async fn of(server: &Url) -> Result<Self, String> {
+        let (here, elsewhere) = sign_in_client().await?;
+        Ok(Self { here, elsewhere, is_here: is_loopback(server) })
+    }
+
+    /// A server elsewhere could have us ask programs of this machine.
+    fn client(&self, url: &Url) -> Result<&Client, WebError> {
+        match (is_loopback(url), url.scheme()) {
+            (true, "http") if self.is_here => Ok(&self.here),
+            (true, _) if !self.is_here => Err(WebError::Here),
+            (_, "https") => Ok(&self.elsewhere),
+            (_, _) => Err(WebError::NotEncrypted),
+        }
+    }
+
+    async fn ask(&self, mut request: Request) -> Result<http::Response<Vec<u8>>, WebError> {
+        let client = self.client(request.url())?;
+        *request.timeout_mut() = Some(REQUEST_WITHIN);
+        let failed = |error: reqwest::Error| WebError::Failed(super::super::connect::cause(&error));
+        let mut response = client.execute(request).await.map_err(failed)?;
+        let mut answer = http::Response::builder().status(response.status());
+        for (name, value) in response.headers() {
+            answer = answer.header(name, value);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if body.len() + chunk.len() > BODY_BYTES_MAX {
+                return Err(WebError::TooLong);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        answer.body(body).map_err(|error| WebError::Failed(error.to_string()))
+    }
+}
+
+impl OAuthHttpClient for Web {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let request = Request::try_from(request.request)?;
+            Ok(self.ask(request).await?)
+        })
+    }
+}

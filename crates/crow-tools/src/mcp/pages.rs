@@ -1,0 +1,123 @@
+//! The lists a server keeps, page by page. Reads none of what is in them.
+
+use std::collections::HashSet;
+
+use rmcp::{
+    Peer, RoleClient,
+    model::{
+        ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+        ListToolsRequest, PaginatedRequestParams, ServerResult,
+    },
+    service::{PeerRequestOptions, ServiceError},
+};
+use serde_json::Value;
+
+use super::connect::cause;
+use crate::tool::title;
+
+/// Many more than a server of bounded lists needs; a server may send pages for ever.
+const PAGES_MAX: usize = 40;
+
+/// Longer than any that is meant; they are kept while a list is read.
+const CURSOR_BYTES_MAX: usize = 16 * 1024;
+
+/// A list that a server keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl List {
+    /// Where its entries stand in an answer.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        match self {
+            Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+        }
+    }
+}
+
+/// A page's entries and where the next page is.
+pub(super) type Page = (Vec<Value>, Option<String>);
+
+/// Asks for one page. As JSON, not as the SDK's types: one entry that it does not understand would cost all of them.
+pub(super) async fn page(
+    peer: &Peer<RoleClient>,
+    list: List,
+    cursor: Option<String>,
+) -> Result<Page, String> {
+    let key = list.key();
+    let request = list.request(cursor);
+    let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+    let answer = match asked {
+        Ok(handle) => handle.await_response().await,
+        Err(error) => Err(error),
+    };
+    let answer = match answer {
+        Ok(ServerResult::CustomResult(page)) => page.0,
+        Ok(page) => serde_json::to_value(page).unwrap_or_default(),
+        // It has none, and says it in its own way.
+        Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            return Ok((Vec::new(), None));
+        }
+        Err(ServiceError::McpError(error)) => {
+            return Err(format!("it refused to list its {key}: {}", title(&error.message)));
+        }
+        Err(ServiceError::TransportSend(error)) => return Err(cause(error.error.as_ref())),
+        Err(_) => return Err(format!("it was gone before it listed its {key}")),
+    };
+    let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is none"))?.clone();
+    let next = answer["nextCursor"].as_str();
+    let next = next.filter(|next| !next.is_empty() && next.len() <= CURSOR_BYTES_MAX);
+    Ok((entries, next.map(str::to_owned)))
+}
+
+/// Asks for all pages and hands each entry on.
+pub(super) async fn each(
+    peer: &Peer<RoleClient>,
+    list: List,
+    mut take: impl FnMut(&Value),
+) -> Result<(), String> {
+    let (mut cursor, mut seen) = (None, HashSet::new());
+    for _ in 0..PAGES_MAX {
+        let (entries, next) = page(peer, list, cursor.take()).await?;
+        entries.iter().for_each(&mut take);
+        match next {
+            // The same page again says nothing new.
+            Some(next) if seen.insert(next.clone()) => cursor = Some(next),
+            Some(_) | None => break,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! A server's prompts as slash commands: how they are spelled, what may follow them, and what becomes of their words.
+
+mod arguments;
+
+use std::{collections::HashSet, sync::Arc};
+
+use crow_core::{CommandInfo, Part, slash};
+use rmcp::{
+    Peer, RoleClient,
+    model::{ClientRequest, GetPromptRequest, GetPromptRequestParams},
+};
+use serde_json::Value;
+
+use super::{
+    call::{Asking, ask},
+    listing::plain,
+    outcome::Gathered,
+    pages::{self, List},
+    server::Server,
+};
+use crate::tool::title;
+
+/// A list that a person looks through while typing.
+const PROMPTS_MAX: usize = 64;
+
+/// More than anybody types after a command.
+const ARGUMENTS_MAX: usize = 16;
+
+/// Longer than any name that is meant; it is shown and typed.
+const NAME_BYTES_MAX: usize = 128;
+
+/// What stands before a name that begins with no letter, which no command may.
+const LETTER: &str = "mcp_";
+
+/// A prompt as a server lists it.
+#[derive(Debug, PartialEq)]
+pub(super) struct ListedPrompt {
+    /// Its name there.
+    name: String,
+    /// The command that it is here, without the server's name.
+    spelled: String,
+    description: String,
+    arguments: Vec<Argument>,
+}
+
+/// What a prompt wants to know.
+#[derive(Debug, PartialEq)]
+struct Argument {
+    name: String,
+    is_required: bool,
+}
+
+/// Asks a server for its prompts.
+pub(super) async fn fetch(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPrompt>>, String> {
+    let (mut prompts, mut spelled) = (Vec::new(), HashSet::new());
+    pages::each(peer, List::Prompts, |prompt| {
+        let Some(prompt) = read(prompt) else { return };
+        if prompts.len() < PROMPTS_MAX && spelled.insert(prompt.spelled.clone()) {
+            prompts.push(Arc::new(prompt));
+        }
+    })
+    .await?;
+    Ok(prompts)
+}
+
+fn read(prompt: &Value) -> Option<ListedPrompt> {
+    let name = name_of(prompt)?;
+    let arguments = prompt["arguments"].as_array().into_iter().flatten().take(ARGUMENTS_MAX);
+    let arguments = arguments.filter_map(|argument| {
+        let name = name_of(argument).map(|name| plain(&name)).filter(|name| !name.is_empty())?;
+        Some(Argument { name, is_required: argument["required"].as_bool().unwrap_or(false) })
+    });
+    let described = ["description", "title"].into_iter().find_map(|key| prompt[key].as_str());
+    Some(ListedPrompt {
+        spelled: spell(&name),
+        description: title(described.unwrap_or("A prompt of an MCP server")),
+        arguments: arguments.collect(),
+        name,
+    })
+}
+
+fn name_of(entry: &Value) -> Option<String> {
+    entry["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX).map(str::to_owned)
+}
+
+/// Spells a name so that it can stand in a command.
+fn spell(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let spelled: String = name.chars().take(NAME_BYTES_MAX).map(fit).collect();
+    if spelled.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        spelled
+    } else {
+        LETTER.to_owned() + &spelled
+    }
+}
+
+/// Shows a server's prompts as commands.
+pub(super) fn commands(server: &Server) -> Vec<CommandInfo> {
+    let prefix = spell(&server.name);
+    let prompts = server.offer().prompts;
+    let infos = prompts.iter().map(|prompt| CommandInfo {
+        name: format!("{prefix}:{}", prompt.spelled),
+        description: prompt.description.clone(),
+        hint: Some(hint(&prompt.arguments)).filter(|hint| !hint.is_empty()),
+    });
+    infos.collect()
+}
+
+/// Tells whether a command may be a prompt of this server.
+pub(super) fn is_of(server: &Server, command: &slash::Command<'_>) -> bool {
+    command.name.split_once(':').is_some_and(|(prefix, _)| prefix == spell(&server.name))
+}
+
+fn hint(arguments: &[Argument]) -> String {
+    let shown = arguments.iter().map(|argument| match argument.is_required {
+        true => format!("<{}>", argument.name),
+        false => format!("[{}]", argument.name),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+/// Has a server fill in a prompt. The other side is a sentence for the person.
+pub(super) async fn fill_in(
+    server: &Server,
+    command: &slash::Command<'_>,
+    asking: Asking<'_>,
+) -> Result<Vec<Part>, String> {
+    let name = command.name;
+    let prompts = server.offer().prompts;
+    let wanted = name.split_once(':').map_or(name, |(_, prompt)| prompt);
+    let Some(prompt) = prompts.iter().find(|prompt| prompt.spelled == wanted) else {
+        let names: Vec<String> =
+            commands(server).iter().map(|command| format!("/{}", command.name)).collect();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(format!(
+            "The MCP server {} has no prompt {wanted:?}. Its prompts: {there}.",
+            server.name
+        ));
+    };
+    let read = arguments::read(&prompt.arguments, command.arguments);
+    let read = read.map_err(|missing| {
+        let usage = hint(&prompt.arguments);
+        format!("/{name} needs {}. Write: /{name} {usage}", missing.join(" and "))
+    })?;
+    let mut params = GetPromptRequestParams::new(prompt.name.clone());
+    params.arguments = Some(read.values).filter(|values| !values.is_empty());
+    let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+    let answer = ask(server, request, asking).await.map_err(|why| {
+        let mut chars = why.chars();
+        let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+        format!("{first}{}.", chars.as_str().trim_end_matches('.'))
+    })?;
+    let answer = serde_json::to_value(answer).unwrap_or_default();
+    let parts = parts(&answer, read.rest);
+    if parts.is_empty() {
+        return Err(format!("The MCP server {} gave no words for /{name}.", server.name));
+    }
+    Ok(parts)
+}
+
+/// Makes one prompt of the messages: all of it is said by the person, so words of an assistant are quoted.
+fn parts(answer: &Value, rest: &str) -> Vec<Part> {
+    let mut gathered = Gathered::default();
+    for message in answer["messages"].as_array().into_iter().flatten() {
+        let blocks = match &message["content"] {
+            Value::Array(blocks) => blocks.as_slice(),
+            block => std::slice::from_ref(block),
+        };
+        for block in blocks {
+            match (message["role"].as_str(), block["text"].as_str()) {
+                (Some("assistant"), Some(text)) => {
+                    let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+                    gathered.text(&format!("The assistant answered:\n{quoted}"));
+                }
+                (_, _) => gathered.value(block),
+            }
+        }
+    }
+    if !gathered.is_empty() {
+        gathered.text(rest);
+    }
+    gathered.into_parts()
+}

@@ -1,0 +1,254 @@
+//! The resources of all servers as two tools: one that lists them, one that reads one.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use crow_core::{Facets, Outcome, Status, ToolKind, ToolSpec, Touch};
+use rmcp::{
+    Peer, RoleClient,
+    model::{ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceContents},
+};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::{
+    call::{Asking, LIST_WITHIN, ask},
+    listing::plain,
+    outcome::Gathered,
+    pages::{self, List},
+    server::{End, Server},
+};
+use crate::{
+    Running, Tool, ToolCx, Workspace,
+    tool::{CANCELLED, text_of, title},
+};
+
+/// What of one server's list is shown at a time.
+const ENTRIES_MAX: usize = 100;
+
+/// Longer than any address that is meant; a line of the list is read by a model.
+const ENTRY_CHARS_MAX: usize = 500;
+
+/// A first look at a text, about 12,000 tokens; the rest is there for who goes on.
+const TEXT_BYTES_MAX: usize = 50_000;
+
+/// Tells whether a server has any.
+pub(super) async fn are_there(peer: &Peer<RoleClient>) -> bool {
+    for list in [List::Resources, List::Templates] {
+        if pages::page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Gives the tools, when a server has resources.
+pub(super) fn tools(servers: &[Arc<Server>]) -> Vec<Arc<dyn Tool>> {
+    let servers: Vec<Arc<Server>> =
+        servers.iter().filter(|server| server.offer().has_resources).cloned().collect();
+    if servers.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    let server = json!({"type": "string", "enum": names, "description": "The MCP server"});
+    let list = ToolSpec {
+        name: "list_mcp_resources".to_owned(),
+        description: "Lists the resources that MCP servers offer: data that `read_mcp_resource` reads."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "server": server,
+                "cursor": {"type": "string", "description": "Goes on where a list was cut; needs `server`"},
+            },
+        }),
+    };
+    let read = ToolSpec {
+        name: "read_mcp_resource".to_owned(),
+        description: "Reads a resource of an MCP server by its address.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "server": server,
+                "uri": {"type": "string", "description": "The address, as listed or made from a template"},
+                "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
+            },
+            "required": ["server", "uri"],
+        }),
+    };
+    vec![
+        Arc::new(ListResources { servers: servers.clone(), spec: list }),
+        Arc::new(ReadResource { servers, spec: read }),
+    ]
+}
+
+fn named<'a>(servers: &'a [Arc<Server>], name: &str) -> Result<&'a Arc<Server>, Outcome> {
+    servers.iter().find(|server| server.name == name).ok_or_else(|| {
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        Outcome::failed(format!(
+            "there is no such MCP server; with resources there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+struct ListResources {
+    servers: Vec<Arc<Server>>,
+    spec: ToolSpec,
+}
+
+impl Tool for ListResources {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    // Lists are asked of every server anyway.
+    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+        let title = match text_of(arguments, "server") {
+            "" => "List resources".to_owned(),
+            server => title(&format!("List resources of {server}")),
+        };
+        Facets { title, kind: ToolKind::Search, locations: Vec::new(), touch: Touch::Nothing }
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+        Box::pin(async move {
+            let servers = match text_of(arguments, "server") {
+                "" => self.servers.as_slice(),
+                name => match named(&self.servers, name) {
+                    Ok(server) => std::slice::from_ref(server),
+                    Err(outcome) => return outcome,
+                },
+            };
+            let cursor = arguments.get("cursor").and_then(Value::as_str).map(str::to_owned);
+            let mut lines = String::new();
+            for server in servers {
+                match cx.cut.run_until_cancelled(listed(server, cursor.clone())).await {
+                    Some(listed) => lines += &listed,
+                    None => return Outcome::failed(CANCELLED),
+                }
+            }
+            let mut gathered = Gathered::default();
+            gathered.text(&lines);
+            gathered.into_outcome(Status::Done)
+        })
+    }
+}
+
+/// Writes down what a server lists; a first page comes with its templates.
+async fn listed(server: &Server, cursor: Option<String>) -> String {
+    let mut lines = format!("{}:\n", server.name);
+    let is_first = cursor.is_none();
+    let asked = async {
+        let link = server.link().await.map_err(|end: End| end.in_full())?;
+        let (resources, next) = pages::page(&link.peer, List::Resources, cursor).await?;
+        let templates = match is_first {
+            true => pages::page(&link.peer, List::Templates, None).await.unwrap_or_default().0,
+            false => Vec::new(),
+        };
+        Ok::<_, String>((resources, next, templates))
+    };
+    let asked = timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| Err("it did not answer".to_owned()));
+    match asked {
+        Ok((resources, next, templates)) => {
+            write_entries(&mut lines, &resources, "uri");
+            if let Some(next) = next {
+                // Writing to a string cannot fail.
+                let _ = writeln!(lines, "  (more: pass server={:?} and cursor={next:?})", server.name);
+            }
+            if !templates.is_empty() {
+                lines.push_str("  templates, to be filled in:\n");
+                write_entries(&mut lines, &templates, "uriTemplate");
+            }
+        }
+        Err(why) => {
+            let _ = writeln!(lines, "  (could not be listed: {why})");
+        }
+    }
+    lines
+}
+
+fn write_entries(lines: &mut String, entries: &[Value], address: &str) {
+    for entry in entries.iter().take(ENTRIES_MAX) {
+        let text = |key: &str| entry[key].as_str().filter(|text| !text.is_empty());
+        let Some(uri) = text(address) else { continue };
+        let mut line = uri.to_owned();
+        let about: Vec<&str> = ["name", "mimeType"].into_iter().filter_map(text).collect();
+        if !about.is_empty() {
+            let _ = write!(line, " ({})", about.join(", "));
+        }
+        if let Some(description) = text("description") {
+            let _ = write!(line, ": {description}");
+        }
+        let line = plain(&line).replace(['\n', '\t'], " ");
+        let _ = writeln!(lines, "  {}", line.chars().take(ENTRY_CHARS_MAX).collect::<String>());
+    }
+    if entries.len() > ENTRIES_MAX {
+        let _ = writeln!(lines, "  ({} more are not shown)", entries.len() - ENTRIES_MAX);
+    }
+}
+
+struct ReadResource {
+    servers: Vec<Arc<Server>>,
+    spec: ToolSpec,
+}
+
+impl Tool for ReadResource {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+        let (server, uri) = (text_of(arguments, "server"), text_of(arguments, "uri"));
+        Facets {
+            title: title(&format!("{server}: read {uri}")),
+            kind: ToolKind::Other,
+            locations: Vec::new(),
+            touch: Touch::Calls { server: server.to_owned(), tool: "resources/read".to_owned() },
+        }
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+        Box::pin(async move {
+            let server = match named(&self.servers, text_of(arguments, "server")) {
+                Ok(server) => server,
+                Err(outcome) => return outcome,
+            };
+            let params = ReadResourceRequestParams::new(text_of(arguments, "uri"));
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+            match ask(server, request, Asking { cut: cx.cut, progress: &|_| () }).await {
+                Ok(answer) => {
+                    let offset = arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);
+                    shown(&serde_json::to_value(answer).unwrap_or_default(), offset)
+                }
+                Err(why) => Outcome::failed(why),
+            }
+        })
+    }
+}
+
+/// Shows what a resource holds: texts from `offset` on, images as they are.
+fn shown(answer: &Value, offset: u64) -> Outcome {
+    let (mut gathered, mut texts) = (Gathered::default(), String::new());
+    for content in answer["contents"].as_array().into_iter().flatten() {
+        match content["text"].as_str() {
+            Some(text) if texts.is_empty() => text.clone_into(&mut texts),
+            Some(text) => {
+                texts.push('\n');
+                texts.push_str(text);
+            }
+            None => match serde_json::from_value::<ResourceContents>(content.clone()) {
+                Ok(resource) => gathered.resource(resource),
+                Err(_) => gathered.value(content),
+            },
+        }
+    }
+    let start = texts.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX));
+    let end = texts.floor_char_boundary(start.saturating_add(TEXT_BYTES_MAX));
+    gathered.text(&texts[start..end]);
+    if end < texts.len() {
+        gathered.text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
+    } else if start > 0 && start == texts.len() {
+        gathered.text(&format!("(there are {} bytes)", texts.len()));
+    }
+    gathered.into_outcome(Status::Done)
+}

@@ -1,0 +1,124 @@
+//! Servers that mean no good, or do none.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::mcp::{Session, stdio, until};
+
+/// Starts a server that misbehaves in this way, makes the calls and compares what came of them.
+async fn check(words: &[&str], calls: &[(&str, Value)], expect: Expect) {
+    let session = Session::settled(vec![stdio("box", words)]).await;
+    let mut said = String::new();
+    for (name, arguments) in calls {
+        said += &session.call(name, arguments.clone()).await;
+    }
+    let folder = session.machine.workspace.cwd().display().to_string();
+    expect.assert_eq(&(said + &session.news()).replace(&folder, "$DIR"));
+}
+
+fn hello() -> (&'static str, Value) {
+    ("echo", json!({"text": "hello"}))
+}
+
+#[tokio::test]
+async fn answers_to_nothing() {
+    check(
+        &["stray"],
+        &[hello()],
+        expect![[r#"
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Done: {"text":"hello"}
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn complaints_without_end() {
+    check(&["noisy"], &[hello(), ("die", json!({"words": "the last words"}))], expect![[r#"
+        > box: echo Other Calls { server: "box", tool: "echo" }
+        Done: {"text":"hello"}
+        > box: die Other Calls { server: "box", tool: "die" }
+        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        isenoisenoisenoisenoisenoisenoise
+        9992 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9993 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9994 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9995 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9996 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9997 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9998 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        9999 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
+        the last words
+        news: The MCP server box ended: exit code 3: the last words. It is started again when one of its tools is called.
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn pages_that_lead_to_themselves() {
+    check(
+        &["circle"],
+        &[hello()],
+        expect![[r#"
+        > box: echo Other Calls { server: "box", tool: "echo" }
+        Done: {"text":"hello"}
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long() {
+    check(
+        &["vast"],
+        &[("vast", json!({})), hello()],
+        expect![[r#"
+        > box: vast Other Calls { server: "box", tool: "vast" }
+        Failed: the MCP server box refused the call: its answer is longer than 16 MB
+        > box: echo Other Calls { server: "box", tool: "echo" }
+        Done: {"text":"hello"}
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn questions_to_the_client() {
+    let ask = |method: &str| ("ask", json!({"method": method}));
+    check(
+        &["asking"],
+        &[
+            ask("ping"),
+            ask("roots/list"),
+            ask("sampling/createMessage"),
+            ask("elicitation/create"),
+            ask("no/such/method"),
+        ],
+        expect![[r#"
+            > box: ask Other Calls { server: "box", tool: "ask" }
+            Done: {}
+            > box: ask Other Calls { server: "box", tool: "ask" }
+            Done: {"roots":[{"uri":"file://$DIR/project"}]}
+            > box: ask Other Calls { server: "box", tool: "ask" }
+            Done: {"code":-32601,"message":"sampling/createMessage"}
+            > box: ask Other Calls { server: "box", tool: "ask" }
+            Done: {"code":-32601,"message":"this client asks its person nothing"}
+            > box: ask Other Calls { server: "box", tool: "ask" }
+            Done: {"code":-32601,"message":"no/such/method"}
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn lists_that_change_all_the_time() {
+    let session = Session::settled(vec![stdio("box", &["storm"])]).await;
+    // Each list brings thousands of changes; they are one.
+    until("it was asked again", || session.servers.tools().len() > 10).await;
+    let mut counts = Vec::new();
+    for _ in 0..2 {
+        let said = session.call("lists", json!({})).await;
+        counts.push(said.trim_end().rsplit(' ').next().unwrap().parse::<u32>().unwrap());
+    }
+    assert!(counts.iter().all(|&count| count <= 3), "asked too often: {counts:?}");
+}
