@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use crate::{
     failure::{Code, Exit},
     settings::Settings,
-    table,
+    sign_in, table,
 };
 
 /// What became of the look.
@@ -39,6 +39,7 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<Standing,
         [provider.name.clone(), provider.base_url.clone(), key]
     });
     table::write(out, std::iter::once(header).chain(rows))?;
+    sign_in::list(settings, out)?;
     let default = &settings.model(None)?.provider;
     match (&default.api_key, &default.key_variable) {
         (None, Some(variable)) => {

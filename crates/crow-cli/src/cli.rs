@@ -40,8 +40,8 @@ pub(crate) enum Command {
     Demo,
     /// Set up providers and models
     Init(InitArgs),
-    /// Say how authentication stands; set it up when nothing is configured
-    Auth,
+    /// Say how authentication stands; set it up when nothing is configured; sign in at an MCP server
+    Auth(AuthArgs),
     /// Look at sessions and their messages
     Inspect(InspectArgs),
     /// Serve Crow's own tools to any MCP client on stdin and stdout
@@ -63,6 +63,16 @@ pub(crate) struct AcpArgs {
     /// Do what `auth` does instead: editors add this to the command they start the agent with
     #[arg(long, hide = true)]
     pub(crate) set_up: bool,
+}
+
+/// Whom to sign in at.
+#[derive(Debug, Args)]
+pub(crate) struct AuthArgs {
+    /// Sign in at this MCP server, in a browser
+    pub(crate) server: Option<String>,
+    /// Forget the sign-in at the server
+    #[arg(long, requires = "server")]
+    pub(crate) forget: bool,
 }
 
 /// How to run a prompt.

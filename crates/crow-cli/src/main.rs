@@ -12,6 +12,7 @@ mod mcp;
 mod models;
 mod run;
 mod settings;
+mod sign_in;
 mod table;
 mod tools;
 
@@ -28,7 +29,7 @@ use crow_store::Timestamp;
 
 use crate::{
     agent::Source,
-    cli::{AcpArgs, Cli, Command, InitArgs},
+    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs},
     failure::{Code, Exit},
     log::Volume,
     settings::{Environment, Settings},
@@ -52,7 +53,14 @@ fn run(cli: Cli) -> Result<(), Exit> {
     let dir = settings::config_dir(cli.config_dir, &env)?;
     let volume = if cli.verbose { Volume::Verbose } else { Volume::Normal };
     match cli.command {
-        Command::Auth | Command::Acp(AcpArgs { set_up: true }) => {
+        Command::Auth(AuthArgs { server: Some(server), forget }) => {
+            let settings = load(&dir, &env)?;
+            match forget {
+                true => sign_in::forget(&settings, &server, &mut out)?,
+                false => agent::runtime()?.block_on(sign_in::run(&settings, &server, &mut out))?,
+            }
+        }
+        Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true }) => {
             match auth::run(&load(&dir, &env)?, &mut out)? {
                 auth::Standing::Usable => {}
                 auth::Standing::ToSetUp => set_up(&InitArgs { yes: false }, &dir, &env)?,
