@@ -1,4 +1,4 @@
-"""Calls the tools of `crow-cli mcp` with the Python MCP SDK: `run.sh mcp`. The table of checks is at the end."""
+"""Calls the tools of `crow-cli mcp` with the Python MCP SDK: `run.sh mcp-client`. The table of checks is at the end."""
 
 import asyncio
 import json
@@ -155,13 +155,13 @@ async def main():
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await check()
-            print(f"ok mcp: {name}", flush=True)
+            print(f"ok mcp-client: {name}", flush=True)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the next check can run
             status = 1
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
             why = str(error) or type(error).__name__
-            print(f"FAILED mcp: {name}: {why}".replace("\n", " "), flush=True)
+            print(f"FAILED mcp-client: {name}: {why}".replace("\n", " "), flush=True)
     return status
 
 

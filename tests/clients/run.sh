@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real clients drive the real binary; see README.md.
 #
-#   run.sh [acpx|python|typescript|mcp|inspector]...   checks with all clients or some
+#   run.sh [acpx|python|typescript|mcp-client|inspector|mcp-servers]...   checks with all clients or some
 #   run.sh --install                     gets the clients
 #
 # CROW is the binary to check, PYTHON the interpreter that --install uses. ONLY=words runs the checks with these words
@@ -118,7 +118,7 @@ main() {
         exit
     fi
     crow=$(realpath "$crow")
-    [ $# -gt 0 ] || set -- acpx python typescript mcp inspector
+    [ $# -gt 0 ] || set -- acpx python typescript mcp-client inspector mcp-servers
     local n_ok=0 n_failed=0 line
     while read -r line; do
         echo "$line"
@@ -149,15 +149,20 @@ run() {
             echo "skipped: the TypeScript SDK is not installed ($install)"
         else check typescript "$node" --experimental-strip-types "$here/client.ts"; fi
         ;;
-    mcp)
+    mcp-client)
         if [ ! -x "$venv/bin/python" ]; then
             echo "skipped: the Python MCP SDK is not installed ($install)"
-        else check mcp "$venv/bin/python" "$here/mcp_client.py"; fi
+        else check mcp-client "$venv/bin/python" "$here/mcp_client.py"; fi
         ;;
     inspector)
         if [ ! -x "$modules/.bin/mcp-inspector" ] || [ ! -x "$node" ]; then
             echo "skipped: the MCP inspector is not installed ($install)"
         else check inspector bash "$here/inspector.sh"; fi
+        ;;
+    mcp-servers)
+        if [ ! -d "$modules/@modelcontextprotocol/server-everything" ] || ! command -v node >/dev/null; then
+            echo "skipped: the MCP servers are not installed ($install)"
+        else check mcp-servers bash "$here/mcp_servers.sh"; fi
         ;;
     *) echo "FAILED $1: there is no such client" ;;
     esac
