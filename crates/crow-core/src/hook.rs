@@ -1,0 +1,120 @@
+//! What a hook is, which calls it is about, what it is told and what its answer means.
+//!
+//! Knows no process: how a hook ended and what it wrote come in as values. A hook can only restrict; nothing
+//! it says allows what would be asked or refused without it.
+
+mod answer;
+mod moment;
+
+use std::time::Duration;
+
+use regex::Regex;
+
+pub use answer::{HookEnd, Said, read};
+pub use moment::{Moment, Situation};
+
+/// Characters of a hook's command that name it for people.
+const NAME_CHARS_MAX: usize = 60;
+
+/// A command of the person's that runs at certain moments.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// When it runs.
+    pub event: HookEvent,
+    /// Which tools it is about, where the event has a tool.
+    pub matcher: Matcher,
+    /// What the shell runs.
+    pub command: String,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl Hook {
+    /// Tells whether it runs at a moment.
+    pub fn is_for(&self, moment: &Moment<'_>) -> bool {
+        self.event == moment.event() && moment.tool().is_none_or(|tool| self.matcher.fits(tool))
+    }
+
+    /// Names it for people: the first line of its command, as far as it is short.
+    pub fn name(&self) -> String {
+        let line = self.command.trim().lines().next().unwrap_or_default();
+        match line.char_indices().nth(NAME_CHARS_MAX) {
+            Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+            None => line.to_owned(),
+        }
+    }
+}
+
+/// When a hook runs, by the names that other agents use as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookEvent {
+    /// Before a tool runs, and before anybody is asked whether it may.
+    PreToolUse,
+    /// After a tool ran.
+    PostToolUse,
+    /// Before a prompt is stored.
+    UserPromptSubmit,
+    /// When the model has nothing more to do.
+    Stop,
+}
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 4] = [Self::PreToolUse, Self::PostToolUse, Self::UserPromptSubmit, Self::Stop];
+
+    /// Spells the event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::Stop => "Stop",
+        }
+    }
+
+    /// Reads an event.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == text)
+    }
+
+    /// Tells whether nothing may pass when its hook fails.
+    pub fn guards(self) -> bool {
+        match self {
+            Self::PreToolUse | Self::UserPromptSubmit => true,
+            Self::PostToolUse | Self::Stop => false,
+        }
+    }
+}
+
+/// Which tools a hook is about.
+#[derive(Debug, Clone, Default)]
+pub struct Matcher(Option<Regex>);
+
+/// A matcher that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("is not a regular expression: {0}")]
+pub struct BadMatcher(String);
+
+impl Matcher {
+    /// Reads a regular expression on whole names; nothing and `*` stand for every tool.
+    pub fn parse(text: &str) -> Result<Self, BadMatcher> {
+        if text.is_empty() || text == "*" {
+            return Ok(Self(None));
+        }
+        // By itself as well: `a)|(b` would become whole between our brackets.
+        let read = Regex::new(text).and_then(|_| Regex::new(&format!("^(?:{text})$")));
+        read.map(|regex| Self(Some(regex))).map_err(|error| {
+            let text = error.to_string();
+            let why = text.lines().last().unwrap_or_default().trim();
+            BadMatcher(why.trim_start_matches("error: ").to_owned())
+        })
+    }
+
+    /// Tells whether it is about a tool.
+    pub fn fits(&self, tool: &str) -> bool {
+        self.0.as_ref().is_none_or(|regex| regex.is_match(tool))
+    }
+}
+
+#[cfg(test)]
+mod tests;

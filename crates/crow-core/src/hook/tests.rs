@@ -1,0 +1,355 @@
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use serde_json::Map;
+
+use super::*;
+use crate::{Arguments, Call, CallId, Outcome, Part, SessionId};
+
+/// What an answer means to each event, in the order of [`HookEvent::ALL`]; one line when it is the same for all.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+fn check(end: HookEnd, (stdout, stderr): (&str, &str), expect: Expect) {
+    let said = HookEvent::ALL.map(|event| format!("{:?}", read(event, &end, stdout, stderr)));
+    let same = said.iter().all(|one| *one == said[0]);
+    let lines = HookEvent::ALL.iter().zip(&said).map(|(event, said)| format!("{}: {said}", event.as_str()));
+    expect.assert_eq(&if same { said[0].clone() } else { lines.collect::<Vec<_>>().join("\n") });
+}
+
+#[track_caller]
+fn check_answer(stdout: &str, expect: Expect) {
+    check(HookEnd::Exited(0), (stdout, "a word on the side"), expect);
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+fn check_matcher(text: &str, expect: Expect) {
+    let tools = ["read", "edit", "terminal", "terminal_list", "mcp__docs__find"];
+    expect.assert_eq(&match Matcher::parse(text) {
+        Ok(matcher) => tools.into_iter().filter(|tool| matcher.fits(tool)).collect::<Vec<_>>().join(" "),
+        Err(bad) => format!("{text} {bad}"),
+    });
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+fn check_told(moment: Moment<'_>, expect: Expect) {
+    let session = SessionId::new("brave-otter");
+    expect.assert_eq(&moment.spell(Situation { session: &session, cwd: "/project" }));
+}
+
+#[test]
+fn a_matcher_is_about_whole_names() {
+    check_matcher("", expect!["read edit terminal terminal_list mcp__docs__find"]);
+    check_matcher("*", expect!["read edit terminal terminal_list mcp__docs__find"]);
+    check_matcher("terminal", expect!["terminal"]);
+    check_matcher("edit|terminal", expect!["edit terminal"]);
+    check_matcher("terminal.*", expect!["terminal terminal_list"]);
+    check_matcher("mcp__.*", expect!["mcp__docs__find"]);
+    check_matcher("Edit", expect![""]);
+    check_matcher(r"\w+", expect!["read edit terminal terminal_list mcp__docs__find"]);
+}
+
+#[test]
+fn a_matcher_that_cannot_be_read() {
+    check_matcher("(edit", expect!["(edit is not a regular expression: unclosed group"]);
+    check_matcher("edit)|(read", expect!["edit)|(read is not a regular expression: unopened group"]);
+    check_matcher("+", expect!["+ is not a regular expression: repetition operator missing expression"]);
+}
+
+#[test]
+fn silence_and_chatter_mean_nothing() {
+    check_answer("", expect!["Nothing"]);
+    check_answer("  \n", expect!["Nothing"]);
+    check_answer("{}", expect!["Nothing"]);
+    check_answer(
+        "checked 3 files\n",
+        expect![[r#"
+        PreToolUse: Nothing
+        PostToolUse: Nothing
+        UserPromptSubmit: Context("checked 3 files")
+        Stop: Nothing"#]],
+    );
+    check_answer(
+        "[1]",
+        expect![[r#"
+        PreToolUse: Nothing
+        PostToolUse: Nothing
+        UserPromptSubmit: Context("[1]")
+        Stop: Nothing"#]],
+    );
+    check_answer(r#"{"continue":true,"suppressOutput":true,"note":1}"#, expect!["Nothing"]);
+}
+
+#[test]
+fn a_yes_is_no_permission() {
+    check_answer(r#"{"decision":"approve","reason":"looks fine"}"#, expect!["Nothing"]);
+    check_answer(
+        r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"ok"}}"#,
+        expect!["Nothing"],
+    );
+}
+
+#[test]
+fn a_no_means_to_each_event_what_it_can() {
+    check_answer(
+        r#"{"decision":"block","reason":" no pushes "}"#,
+        expect![[r#"
+        PreToolUse: Block("no pushes")
+        PostToolUse: Context("no pushes")
+        UserPromptSubmit: Block("no pushes")
+        Stop: GoOn("no pushes")"#]],
+    );
+    check_answer(
+        r#"{"decision":"block"}"#,
+        expect![[r#"
+        PreToolUse: Block("it gave no reason")
+        PostToolUse: Context("no, without a reason")
+        UserPromptSubmit: Block("it gave no reason")
+        Stop: GoOn("it gave no reason")"#]],
+    );
+    check_answer(
+        r#"{"reason":"too late in the day"}"#,
+        expect![[r#"
+        PreToolUse: Block("too late in the day")
+        PostToolUse: Context("too late in the day")
+        UserPromptSubmit: Block("too late in the day")
+        Stop: GoOn("too late in the day")"#]],
+    );
+    check_answer(
+        r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"not here"}}"#,
+        expect![[r#"
+            PreToolUse: Block("not here")
+            PostToolUse: Context("not here")
+            UserPromptSubmit: Block("not here")
+            Stop: GoOn("not here")"#]],
+    );
+    check_answer(
+        r#"{"decision":"block","reason":"bad style","context":"see STYLE.md"}"#,
+        expect![[r#"
+        PreToolUse: Block("bad style")
+        PostToolUse: Context("bad style\nsee STYLE.md")
+        UserPromptSubmit: Block("bad style")
+        Stop: GoOn("bad style")"#]],
+    );
+}
+
+#[test]
+fn one_no_among_answers_counts() {
+    check_answer(
+        r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny"}}"#,
+        expect![[r#"
+            PreToolUse: Block("it gave no reason")
+            PostToolUse: Context("no, without a reason")
+            UserPromptSubmit: Block("it gave no reason")
+            Stop: GoOn("it gave no reason")"#]],
+    );
+    check_answer(
+        r#"{"decision":"block","hookSpecificOutput":{"permissionDecision":"allow"}}"#,
+        expect![[r#"
+        PreToolUse: Block("it gave no reason")
+        PostToolUse: Context("no, without a reason")
+        UserPromptSubmit: Block("it gave no reason")
+        Stop: GoOn("it gave no reason")"#]],
+    );
+}
+
+#[test]
+fn context_is_added() {
+    check_answer(
+        r#"{"context":"use tabs"}"#,
+        expect![[r#"
+        PreToolUse: Context("use tabs")
+        PostToolUse: Context("use tabs")
+        UserPromptSubmit: Context("use tabs")
+        Stop: Nothing"#]],
+    );
+    check_answer(
+        r#"{"hookSpecificOutput":{"additionalContext":"use tabs"}}"#,
+        expect![[r#"
+        PreToolUse: Context("use tabs")
+        PostToolUse: Context("use tabs")
+        UserPromptSubmit: Context("use tabs")
+        Stop: Nothing"#]],
+    );
+    check_answer(r#"{"context":" "}"#, expect!["Nothing"]);
+}
+
+#[test]
+fn the_end_of_everything_beats_the_rest() {
+    check_answer(
+        r#"{"continue":false,"stopReason":"budget","decision":"approve"}"#,
+        expect![[r#"
+        PreToolUse: End("budget")
+        PostToolUse: End("budget")
+        UserPromptSubmit: Block("budget")
+        Stop: Nothing"#]],
+    );
+    check_answer(
+        r#"{"continue":false,"decision":"block","reason":"why"}"#,
+        expect![[r#"
+        PreToolUse: End("why")
+        PostToolUse: End("why")
+        UserPromptSubmit: Block("why")
+        Stop: Nothing"#]],
+    );
+}
+
+#[test]
+fn exit_two_refuses() {
+    check(
+        HookEnd::Exited(2),
+        (r#"{"decision":"approve"}"#, "no\npushes\n"),
+        expect![[r#"
+        PreToolUse: Block("no\npushes")
+        PostToolUse: Context("no\npushes")
+        UserPromptSubmit: Block("no\npushes")
+        Stop: GoOn("no\npushes")"#]],
+    );
+    check(
+        HookEnd::Exited(2),
+        ("", ""),
+        expect![[r#"
+        PreToolUse: Block("it gave no reason")
+        PostToolUse: Context("no, without a reason")
+        UserPromptSubmit: Block("it gave no reason")
+        Stop: GoOn("it gave no reason")"#]],
+    );
+}
+
+#[test]
+fn everything_else_failed() {
+    let why = |end: HookEnd, expect: Expect| check(end, ("{}", ""), expect);
+    why(HookEnd::Exited(1), expect![[r#"Failed("it ended with exit code 1")"#]]);
+    why(HookEnd::Exited(127), expect![[r#"Failed("it ended with exit code 127")"#]]);
+    why(HookEnd::Signalled(9), expect![[r#"Failed("signal 9 ended it")"#]]);
+    why(HookEnd::TimedOut(Duration::from_secs(3)), expect![[r#"Failed("it ran longer than 3 s")"#]]);
+    why(
+        HookEnd::NotStarted("there is no folder /gone".to_owned()),
+        expect![[r#"Failed("it could not be started: there is no folder /gone")"#]],
+    );
+    check(
+        HookEnd::Exited(1),
+        ("", "sh: 1: jq: not found\n"),
+        expect![[r#"Failed("it ended with exit code 1: sh: 1: jq: not found")"#]],
+    );
+}
+
+#[test]
+fn an_answer_that_does_not_fit_failed() {
+    check_answer(
+        "{decision: block}",
+        expect![[
+            r#"Failed("its answer is not JSON: key must be a string at line 1 column 2: a word on the side")"#
+        ]],
+    );
+    check_answer(
+        r#"{"decision":"block"} trailing"#,
+        expect![[
+            r#"Failed("its answer is not JSON: trailing characters at line 1 column 22: a word on the side")"#
+        ]],
+    );
+    check_answer(
+        r#"{"decision":true}"#,
+        expect![[r#"Failed("its answer has a `decision` that is not text: a word on the side")"#]],
+    );
+    check_answer(
+        r#"{"decision":"maybe"}"#,
+        expect![[r#"Failed("its answer has a `decision` that Crow does not know: a word on the side")"#]],
+    );
+    check_answer(
+        r#"{"reason":["a"]}"#,
+        expect![[r#"Failed("its answer has a `reason` that is not text: a word on the side")"#]],
+    );
+    check_answer(
+        r#"{"continue":"no"}"#,
+        expect![[r#"Failed("its answer has a `continue` that is not true or false: a word on the side")"#]],
+    );
+    check_answer(
+        r#"{"hookSpecificOutput":[]}"#,
+        expect![[
+            r#"Failed("its answer has a `hookSpecificOutput` that is not an object: a word on the side")"#
+        ]],
+    );
+    check_answer(
+        r#"{"hookSpecificOutput":{"permissionDecision":"ask"}}"#,
+        expect![[
+            r#"Failed("its answer has a `hookSpecificOutput.permissionDecision` that Crow does not know: a word on the side")"#
+        ]],
+    );
+    check_answer(
+        r#"{"hookSpecificOutput":{"updatedInput":{"command":"ls"}}}"#,
+        expect![[
+            r#"Failed("its answer has `hookSpecificOutput.updatedInput`, which Crow cannot do: a word on the side")"#
+        ]],
+    );
+}
+
+#[test]
+fn words_are_bounded() {
+    let Said::Block(reason) = read(HookEvent::PreToolUse, &HookEnd::Exited(2), "", &"ä".repeat(20_000))
+    else {
+        panic!("it blocks");
+    };
+    assert_eq!(reason.chars().filter(|&letter| letter == 'ä').count(), 16_000);
+    let said = read(HookEvent::Stop, &HookEnd::Exited(1), "", &format!("{}the end", "ö".repeat(1_000)));
+    let Said::Failed(why) = said else { panic!("it failed") };
+    assert_eq!(why.chars().filter(|&letter| letter == 'ö').count(), 393);
+    assert!(why.ends_with("öthe end"));
+}
+
+#[test]
+fn what_hooks_are_told() {
+    let mut arguments = Map::new();
+    arguments.insert("command".to_owned(), "ls".into());
+    let call = &Call {
+        id: CallId::at(1, 0),
+        provider_id: "1".to_owned(),
+        name: "terminal".to_owned(),
+        arguments: Arguments::Valid(arguments),
+    };
+    check_told(
+        Moment::BeforeCall(call),
+        expect![[r#"
+        {"session_id":"brave-otter","cwd":"/project","hook_event_name":"PreToolUse","tool_name":"terminal","tool_input":{"command":"ls"}}
+    "#]],
+    );
+    let outcome = &Outcome::failed("exit code 1");
+    check_told(
+        Moment::AfterCall { call, outcome },
+        expect![[r#"
+        {"session_id":"brave-otter","cwd":"/project","hook_event_name":"PostToolUse","tool_name":"terminal","tool_input":{"command":"ls"},"tool_response":{"status":"failed","text":"exit code 1"}}
+    "#]],
+    );
+    let parts = &[Part::Text("say \"hi\"".to_owned())];
+    check_told(
+        Moment::Prompt { parts },
+        expect![[r#"
+        {"session_id":"brave-otter","cwd":"/project","hook_event_name":"UserPromptSubmit","prompt":"say \"hi\""}
+    "#]],
+    );
+    check_told(
+        Moment::Stop { reply: "Done.", n_gone_on: 0 },
+        expect![[r#"
+        {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":false,"last_assistant_message":"Done."}
+    "#]],
+    );
+    check_told(
+        Moment::Stop { reply: "Done.", n_gone_on: 1 },
+        expect![[r#"
+        {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":true,"last_assistant_message":"Done."}
+    "#]],
+    );
+}
+
+#[test]
+fn a_long_command_has_a_short_name() {
+    let hook = |command: &str| Hook {
+        event: HookEvent::Stop,
+        matcher: Matcher::default(),
+        command: command.to_owned(),
+        timeout: Duration::from_secs(1),
+    };
+    assert_eq!(hook(" ./check.sh --all\nexit 2").name(), "./check.sh --all");
+    assert_eq!(hook(&"x".repeat(70)).name(), format!("{}…", "x".repeat(60)));
+}
