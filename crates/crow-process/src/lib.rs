@@ -11,6 +11,7 @@
 mod browser;
 mod command;
 mod companion;
+mod filter;
 mod groups;
 mod job;
 mod output;
@@ -25,6 +26,7 @@ mod warden;
 pub use browser::open_in_browser;
 pub use command::{Command, SpawnError};
 pub use companion::{Companion, Pipes, accompany};
+pub use filter::{FilterBounds, Filtered, filter};
 pub use groups::Groups;
 pub use job::{Job, Patience, Pulse, Unfed};
 pub use output::{Kept, Output, Spilled};
