@@ -26,6 +26,7 @@ mod serve;
 mod files;
 mod hits;
 mod nofollow;
+mod hook;
 mod text;
 mod walk;
 
