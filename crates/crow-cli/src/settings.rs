@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{McpServer, Mode, Network, Rules, Sandbox};
+use crow_core::{Hook, McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::ModelSettings;
 use crow_tools::{Terminals, WebAccess};
 
@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) mcp_servers: Vec<McpServer>,
     /// How the web is reached.
     pub(crate) web: WebAccess,
+    /// Commands for certain moments of a turn, in the file's order.
+    pub(crate) hooks: Vec<Hook>,
 }
 
 impl Settings {

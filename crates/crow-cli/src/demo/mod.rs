@@ -152,6 +152,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         prompts_dir: home.join("crow").join("prompts"),
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
+        hooks: Vec::new(),
     }
 }
 

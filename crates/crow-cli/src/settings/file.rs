@@ -163,6 +163,11 @@ impl Scalar {
         expanded
     }
 
+    /// Shows the text as it is written, with its variables left to somebody else.
+    pub(super) fn literal(&self) -> String {
+        self.raw.replace(OPEN, "${").replace(CLOSE, "}")
+    }
+
     /// Names the variables in the text.
     pub(super) fn variables(&self) -> Vec<&str> {
         let mut names = Vec::new();

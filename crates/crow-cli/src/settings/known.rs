@@ -22,6 +22,7 @@ pub(super) const TOP: &[&str] = &[
     "permissions",
     "agents",
     "sandbox",
+    "hooks",
 ];
 /// Keys of a provider.
 pub(super) const PROVIDER: &[&str] = &["base_url", "api_key", "headers"];
@@ -33,3 +34,5 @@ pub(super) const SERVER: &[&str] =
     &["command", "args", "env", "transport", "type", "url", "headers", "disabled", "disabled_tools"];
 /// Keys of `permissions`.
 pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "network"];
+/// Keys of a hook, and of a group of hooks as other agents write it.
+pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeout"];

@@ -1,5 +1,6 @@
 //! Turns the two files into [`Settings`], and says what is odd or wrong in them.
 
+mod hooks;
 mod permissions;
 mod places;
 mod servers;
@@ -11,6 +12,7 @@ use std::{
     str::FromStr,
 };
 
+use crow_core::Hook;
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
 use crow_tools::Terminals;
 use serde_json::Map;
@@ -65,6 +67,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
         mcp_servers: top.servers.servers,
         web: web::access(dir, &whole, env),
+        hooks: top.hooks,
     };
     Ok((settings, loader.warnings))
 }
@@ -131,6 +134,7 @@ struct Top<'a> {
     permissions: Permissions,
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
+    hooks: Vec<Hook>,
 }
 
 struct Provider {
@@ -167,6 +171,7 @@ impl Loader<'_> {
                 }
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
+                "hooks" => top.hooks = self.hooks(field)?,
                 "permissions" => top.permissions = self.permissions(field)?,
                 _ => self.check_known("", field, known::TOP),
             }
