@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::hold::{self, After, Told};
+use crate::hooks;
 use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 
@@ -57,9 +58,15 @@ pub(crate) async fn run_calls(
             for earlier in waits_for(facets, index) {
                 ended[earlier].cancelled().await;
             }
+            let context = match hooks::before_call(cx, call).await {
+                Ok(context) => context,
+                Err(outcome) => return (index, (outcome, Shown::AsContent)),
+            };
             // What it waited for may have moved what it touches.
             let facets = tools.facets(call, cx.workspace);
-            (index, run_call(cx, tools, call, &facets, gate).await)
+            let (mut outcome, shown) = run_call(cx, tools, call, &facets, gate).await;
+            hooks::add(&mut outcome, context);
+            (index, (outcome, shown))
         });
     }
     let mut stored = Ok(());
@@ -187,7 +194,7 @@ async fn run_call(
             cx.client.tell(cx.session, begins());
             let confinement = gate.confinement(cx, call, facets, approval);
             let outcome = tools.run(call, ToolCx { confinement, ..tool_cx }).await;
-            match gate.after(cx, (call, facets), confinement, outcome).await {
+            let outcome = match gate.after(cx, (call, facets), confinement, outcome).await {
                 After::Over(outcome) => outcome,
                 After::Again => {
                     cx.client.tell(cx.session, begins());
@@ -199,7 +206,8 @@ async fn run_call(
                     };
                     hold::again(tools.run(call, ToolCx { progress: &progress, ..tool_cx }).await)
                 }
-            }
+            };
+            hooks::after_call(cx, call, outcome).await
         }
         Err(outcome) => outcome,
     };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_core::{Failure, FailureKind, Limits, McpServer, Mode, Network, Rules, Sandbox};
+use crow_core::{Failure, FailureKind, Hook, Limits, McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
 use crow_tools::Tools;
@@ -43,6 +43,8 @@ pub struct KitSettings {
     pub mcp_servers: Vec<McpServer>,
     /// Where sign-ins at MCP servers are kept.
     pub mcp_auth_dir: PathBuf,
+    /// The person's commands for certain moments, in their order.
+    pub hooks: Vec<Hook>,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.

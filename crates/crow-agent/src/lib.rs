@@ -8,6 +8,7 @@ mod clock;
 mod commands;
 mod handle;
 mod hold;
+mod hooks;
 mod host;
 mod kit;
 mod open;

@@ -17,6 +17,7 @@ use crate::calls::run_calls;
 use crate::clock;
 use crate::handle::MoreWords;
 use crate::hold::Told;
+use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
 use crate::open::{self, Coming};
 use crate::session::Standing;
@@ -33,6 +34,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) cut: &'a CancellationToken,
+    pub(crate) hook_marks: HookMarks,
 }
 
 /// What a session remembers between turns.
@@ -44,6 +46,8 @@ pub(crate) struct Conversation {
     /// Its title is stored.
     pub(crate) is_titled: bool,
     pub(crate) told: Told,
+    /// How many prompts hooks refused; names what says so.
+    pub(crate) n_refused: u64,
 }
 
 /// What the store holds of a conversation between turns.
@@ -67,6 +71,7 @@ pub(crate) async fn run_turn(
     let (mut turn, mut next) = Turn::start(cx.kit.settings().limits);
     cx.toolbox.settled(cx.cut).await;
     let mut tools = cx.toolbox.now();
+    let mut n_gone_on = 0;
     loop {
         next = match next {
             Next::Ask => {
@@ -79,9 +84,16 @@ pub(crate) async fn run_turn(
             }
             Next::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
-                turn.on_results(cx.is_over())
+                let next = turn.on_results(cx.is_over());
+                if next == Next::Ask && cx.hook_marks.is_ended() {
+                    return Ok(TurnEnd::Done);
+                }
+                next
             }
             Next::End(TurnEnd::Done) if cx.take_words(talk, more_words).await? > 0 => turn.on_more_words(),
+            Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
+                turn.on_results(cx.is_over())
+            }
             Next::End(end) => {
                 cx.close_open(talk, "not run: the turn ended before it").await?;
                 return Ok(end);
@@ -104,7 +116,11 @@ impl TurnCx<'_> {
     ) -> Result<usize, Failure> {
         let mut n_taken = 0;
         while let Ok(MoreWords { said, answer }) = more_words.try_recv() {
-            match spoken::parts(said).await {
+            let parts = match spoken::parts(said).await {
+                Ok(parts) => hooks::on_prompt(self, parts).await.map_err(NotAsked::failure),
+                Err(failure) => Err(failure),
+            };
+            match parts {
                 Ok(parts) => {
                     let prompt = Prompt { id: talk.transcript.next_message(), parts };
                     self.append(talk, Entry::Prompt(prompt)).await?;

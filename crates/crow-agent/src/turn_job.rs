@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crow_acp::{Client, Place, Spoken};
-use crow_core::{Entry, Failure, FailureKind, Prompt, SessionId, Transcript, TurnEnd, Update};
+use crow_core::{Entry, Failure, FailureKind, MessageId, Prompt, SessionId, Transcript, TurnEnd, Update};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::MoreWords;
+use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
 use crate::open::{CRASHED, Coming};
 use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
@@ -81,6 +82,11 @@ impl TurnJob {
             toolbox: &self.toolbox,
             standing: &self.standing,
             cut: &self.cut,
+            hook_marks: HookMarks::default(),
+        };
+        let parts = match hooks::on_prompt(&cx, parts).await {
+            Ok(parts) => parts,
+            Err(not_asked) => return Ok(self.not_asked(talk, not_asked)),
         };
         // Whatever fails from here on leaves it in doubt.
         match std::mem::take(&mut talk.on_disk) {
@@ -109,6 +115,19 @@ impl TurnJob {
         }
         talk.on_disk = OnDisk::Same;
         Ok(end)
+    }
+
+    /// Ends a turn whose prompt hooks kept back: nothing of it is stored.
+    fn not_asked(&self, talk: &mut Conversation, not_asked: NotAsked) -> TurnEnd {
+        match not_asked {
+            NotAsked::Refused(text) => {
+                talk.n_refused += 1;
+                let message = MessageId::new(format!("refused-{}", talk.n_refused));
+                self.client.tell(&self.id, Update::Text { message, text });
+                TurnEnd::Done
+            }
+            NotAsked::Cut => TurnEnd::Cancelled,
+        }
     }
 }
 

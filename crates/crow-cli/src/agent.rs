@@ -77,6 +77,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         prompts_dir: settings.prompts_dir,
         mcp_servers: settings.mcp_servers,
         mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),
+        hooks: settings.hooks,
         spill_dir,
         config_dir,
         setup_hint,
