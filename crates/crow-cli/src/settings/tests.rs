@@ -1,5 +1,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
+mod hooks;
+
 use std::{fmt::Write as _, fs};
 
 use crow_core::McpTransport;
@@ -72,6 +74,11 @@ fn show(settings: &Settings, text: &mut String) {
         for rule in rules {
             writeln!(text, "{kind} {}", rule.as_str()).unwrap();
         }
+    }
+    for hook in &settings.hooks {
+        let fits = ["read", "edit", "terminal"].into_iter().filter(|tool| hook.matcher.fits(tool));
+        let fits: Vec<&str> = fits.collect();
+        writeln!(text, "{} {fits:?} {:?} {:?}", hook.event.as_str(), hook.command, hook.timeout).unwrap();
     }
     let Settings { db_path, requests_max, mode, secret_variables, .. } = settings;
     writeln!(
