@@ -6,6 +6,7 @@
 
 mod confinement;
 mod hook;
+mod front_matter;
 mod ids;
 mod mcp;
 mod message;
@@ -14,6 +15,7 @@ mod reply;
 mod schedule;
 mod spelling;
 mod transcript;
+mod trust;
 mod turn;
 mod update;
 
@@ -25,6 +27,7 @@ pub mod slash;
 
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
+pub use front_matter::FrontMatter;
 pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
@@ -36,5 +39,6 @@ pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};
+pub use trust::{ContentHash, Ledger, Supply, Trust, Word, trust};
 pub use turn::{Limits, Next, Turn, TurnEnd};
 pub use update::{CommandInfo, ModelInfo, Options, Prints, ThoughtLevel, Update};

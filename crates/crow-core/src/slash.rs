@@ -1,6 +1,10 @@
 //! What a leading slash means. Knows the spelling of a command and must never know which commands exist:
 //! an unknown name is a prompt, and that is the caller's to say.
 
+mod fill;
+
+pub use fill::{fill, fill_whole};
+
 /// A text that is spelled like a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -18,7 +22,8 @@ pub fn parse(text: &str) -> Option<Command<'_>> {
     is_name(name).then(|| Command { name, arguments: rest.trim_start() })
 }
 
-fn is_name(word: &str) -> bool {
+/// Tells whether a command can be called so.
+pub fn is_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic())
         && !word.ends_with(':')
         && word.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-' | ':'))

@@ -1,0 +1,97 @@
+//! Puts what follows a command into the text that the command stands for.
+
+const ARGUMENTS: &str = "ARGUMENTS";
+
+/// Replaces `$ARGUMENTS` by what follows the command, and `$1`, `$2`, … by its words. What has no place in the
+/// text stands at its end.
+pub fn fill(text: &str, arguments: &str) -> String {
+    filled(text, arguments, Some(&words(arguments)))
+}
+
+/// Replaces `$ARGUMENTS` alone, in a text where `$1` may be the code of a shell.
+pub fn fill_whole(text: &str, arguments: &str) -> String {
+    filled(text, arguments, None)
+}
+
+fn filled(text: &str, arguments: &str, words: Option<&[String]>) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(text.len() + arguments.len()), text);
+    let mut has_place = false;
+    while let Some((before, after)) = rest.split_once('$') {
+        filled.push_str(before);
+        let name = &after[..after.find(|char: char| !is_of_name(char)).unwrap_or(after.len())];
+        let place = name.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+        rest = &after[name.len()..];
+        match (words, place) {
+            _ if name == ARGUMENTS => filled.push_str(arguments),
+            (Some(words), Some(place)) => filled.push_str(words.get(place).map_or("", String::as_str)),
+            _ => {
+                filled.push('$');
+                filled.push_str(name);
+                continue;
+            }
+        }
+        has_place = true;
+    }
+    filled.push_str(rest);
+    if !has_place && !arguments.trim().is_empty() {
+        filled.truncate(filled.trim_end().len());
+        filled.push_str("\n\n");
+        filled.push_str(arguments);
+    }
+    filled
+}
+
+fn is_of_name(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_'
+}
+
+/// Splits at whitespace that is not in quotes. A quote inside a word, as in `don't`, is a letter.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut rest) = (Vec::new(), text.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let quoted = matches!(first, '"' | '\'').then(|| rest[1..].split_once(first)).flatten();
+        let (word, after) = match quoted {
+            Some((word, after)) if !after.starts_with(|char: char| !char.is_whitespace()) => (word, after),
+            _ => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, arguments: &str, expected: &str) {
+        assert_eq!(fill(text, arguments), expected, "{text:?} with {arguments:?}");
+    }
+
+    #[test]
+    fn arguments_stand_where_the_text_wants_them() {
+        check("Look at $ARGUMENTS.", "a\nb", "Look at a\nb.");
+        check("$2 before $1, $ARGUMENTS", "one 'two words'", "two words before one, one 'two words'");
+        check("$1|$2|$10", "don't \"x", "don't|\"x|");
+        check("[$1]", "", "[]");
+    }
+
+    #[test]
+    fn what_has_no_place_stands_at_the_end() {
+        check("Review.\n", "src/a.rs", "Review.\n\nsrc/a.rs");
+        check("Review.\n", " ", "Review.\n");
+        check("It costs $5x and $HOME and $", "y", "It costs $5x and $HOME and $\n\ny");
+    }
+
+    #[test]
+    fn what_was_put_in_is_not_read_again() {
+        check("$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS");
+    }
+
+    #[test]
+    fn code_of_a_shell_stays_where_only_the_whole_counts() {
+        assert_eq!(fill_whole("awk '{print $1}' $ARGUMENTS", "x y"), "awk '{print $1}' x y");
+        assert_eq!(fill_whole("echo $1", "x"), "echo $1\n\nx");
+    }
+}
