@@ -9,6 +9,7 @@ use sdk::v1::schema as wire;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::outbox::Subject;
 use crate::transport::Lines;
 use crate::v1;
 
@@ -79,12 +80,16 @@ pub enum Heard {
 /// A call that needs a person's word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionQuestion {
+    /// What a yes would be about.
+    pub subject: Subject,
     /// The agent's name for the call.
     pub call: String,
     /// What it would do.
     pub title: String,
     /// With what.
     pub input: Option<Value>,
+    /// What is shown with it.
+    pub content: Vec<Content>,
     /// The answers on offer.
     pub choices: Vec<PermissionChoice>,
 }

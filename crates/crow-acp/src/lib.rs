@@ -20,6 +20,6 @@ pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch
 pub use incoming::{
     About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Which,
 };
-pub use outbox::{Answered, Client, OfferAlways, Question};
+pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use server::{ServeError, serve};
 pub use transport::{Lines, duplex, stdio};

@@ -71,6 +71,8 @@ pub enum Answered {
 /// A call that needs a person's word.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// What a yes would be about.
+    pub subject: Subject,
     /// Which call.
     pub call: CallId,
     /// What it would do.
@@ -83,6 +85,16 @@ pub struct Question<'a> {
     pub why: Option<&'a str>,
     /// Whether "always" is among the answers.
     pub offer_always: OfferAlways,
+}
+
+/// What a yes would be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Subject {
+    /// A call of the model.
+    #[default]
+    Call,
+    /// What a repository supplies. Whoever says yes to everything unseen has not said yes to this.
+    Trust,
 }
 
 /// Whether "always" is among the answers.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
-use crow_acp::{Answered, ClientTerminal, OfferAlways, Question};
+use crow_acp::{Answered, ClientTerminal, OfferAlways, Question, Subject};
 use crow_core::{
     Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots,
     Status, Touch, Update, Verdict, approval, judge, waits_for,
@@ -295,6 +295,7 @@ async fn permit(
     let arguments = call.arguments.object();
     let offer_always = if always.is_some() { OfferAlways::Yes } else { OfferAlways::No };
     let question = Question {
+        subject: Subject::Call,
         call: call.id,
         facets,
         arguments: &arguments,

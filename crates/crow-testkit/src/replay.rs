@@ -2,13 +2,13 @@
 //!
 //! Chunks of a message are one line; a call stands in its last state where it was announced; a terminal that
 //! has ended is its text, and perhaps one more line that says how it ended. What is not part of the
-//! conversation is left out: usage, title, mode, options, commands, notices and what a command of Crow's own
-//! answered.
+//! conversation is left out: usage, title, mode, options, commands, notices, questions about trust and what a
+//! command of Crow's own answered.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,9 @@ const ASIDE: [&str; 6] = [
     "available_commands_update",
     "notice",
 ];
+
+/// A call that no reply made: the question whether to use what a repository supplies.
+const TRUST: &str = "trust";
 
 /// Messages that answer a command and are not stored begin so.
 const NOTE: &str = "note-";
@@ -75,6 +78,8 @@ struct Page {
     lines: Vec<(String, Value)>,
     /// What terminals show, by id.
     shown: BTreeMap<String, String>,
+    /// Calls that are left out, by id.
+    aside: BTreeSet<String>,
 }
 
 impl Page {
@@ -89,6 +94,13 @@ impl Page {
         let kind = text("sessionUpdate");
         let message = text("messageId");
         if ASIDE.contains(&kind) || message.starts_with(NOTE) {
+            return;
+        }
+        let call = text("toolCallId");
+        if kind == "tool_call" && text("name") == TRUST {
+            self.aside.insert(call.to_owned());
+        }
+        if self.aside.contains(call) {
             return;
         }
         let printed = &update["_meta"]["terminal_output"];

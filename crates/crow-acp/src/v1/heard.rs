@@ -9,6 +9,7 @@ use agent_client_protocol as sdk;
 use crow_core::{CommandInfo, Content, PlanEntry, PlanStatus, SessionId, Status, ToolKind};
 use sdk::v1::schema as wire;
 
+use super::permission::subject;
 use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
 
 pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
@@ -56,6 +57,7 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
 }
 
 pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, PermissionQuestion) {
+    let subject = subject(&request);
     let fields = request.tool_call.fields;
     let choices = request.options.into_iter().map(|option| PermissionChoice {
         id: option.option_id.0.to_string(),
@@ -69,10 +71,13 @@ pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, P
             wire::PermissionOptionKind::AllowAlways | wire::PermissionOptionKind::RejectAlways
         ),
     });
+    let content = fields.content.unwrap_or_default();
     let question = PermissionQuestion {
+        subject,
         call: request.tool_call.tool_call_id.0.to_string(),
         title: fields.title.unwrap_or_else(|| "run a tool".into()),
         input: fields.raw_input,
+        content: content.into_iter().filter_map(tool_content).collect(),
         choices: choices.collect(),
     };
     (SessionId::new(&*request.session_id.0), question)

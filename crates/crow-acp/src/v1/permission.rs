@@ -3,16 +3,21 @@
 use agent_client_protocol as sdk;
 use crow_core::{Content, SessionId};
 use sdk::v1::schema as wire;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::outbox::{Answered, OfferAlways, Question};
+use crate::outbox::{Answered, OfferAlways, Question, Subject};
 use crate::v1::calls::{locations, tool_content, tool_kind};
+use crate::v1::opening::meta;
 use crate::v1::session_id;
 
 const ALLOW_ONCE: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
+
+/// What the `_meta` of a question about trust says, for our own client.
+const ASKS: &str = "crow/asks";
+const TRUST: &str = "trust";
 
 pub(crate) fn permission_request(
     session: &SessionId,
@@ -28,20 +33,36 @@ pub(crate) fn permission_request(
         .content(shown.map(tool_content).collect::<Vec<_>>())
         .raw_input(Value::Object(question.arguments.clone()));
     let option = |id: &'static str, name: &str, kind| wire::PermissionOption::new(id, name, kind);
+    let [allow, reject, allow_always, reject_always] = match question.subject {
+        Subject::Call => ["Allow", "Reject", "Allow for this session", "Reject for this session"],
+        Subject::Trust => {
+            ["Use in this session", "Not in this session", "Use until it changes", "Never, until it changes"]
+        }
+    };
     let once = [
-        option(ALLOW_ONCE, "Allow", wire::PermissionOptionKind::AllowOnce),
-        option(REJECT_ONCE, "Reject", wire::PermissionOptionKind::RejectOnce),
+        option(ALLOW_ONCE, allow, wire::PermissionOptionKind::AllowOnce),
+        option(REJECT_ONCE, reject, wire::PermissionOptionKind::RejectOnce),
     ];
     let always = [
-        option(ALLOW_ALWAYS, "Allow for this session", wire::PermissionOptionKind::AllowAlways),
-        option(REJECT_ALWAYS, "Reject for this session", wire::PermissionOptionKind::RejectAlways),
+        option(ALLOW_ALWAYS, allow_always, wire::PermissionOptionKind::AllowAlways),
+        option(REJECT_ALWAYS, reject_always, wire::PermissionOptionKind::RejectAlways),
     ];
     let options = match question.offer_always {
         OfferAlways::Yes => once.into_iter().chain(always).collect(),
         OfferAlways::No => once.to_vec(),
     };
     let call = wire::ToolCallUpdate::new(question.call.to_string(), fields);
-    wire::RequestPermissionRequest::new(session_id(session), call, options)
+    let request = wire::RequestPermissionRequest::new(session_id(session), call, options);
+    match question.subject {
+        Subject::Call => request,
+        Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
+    }
+}
+
+/// Reads what a yes would be about.
+pub(super) fn subject(request: &wire::RequestPermissionRequest) -> Subject {
+    let asks = request.meta.as_ref().and_then(|meta| meta.get(ASKS)).and_then(Value::as_str);
+    if asks == Some(TRUST) { Subject::Trust } else { Subject::Call }
 }
 
 pub(crate) fn answered(

@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason};
+use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason, Subject};
 use crow_core::{Failure, SessionId};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -203,12 +203,15 @@ impl Driver {
         if interrupt == Interrupt::Leaves {
             return Ok(None);
         }
-        if self.plan.args.yes {
+        // A yes to everything is no yes to what nobody has looked at.
+        if self.plan.args.yes && question.subject == Subject::Call {
             reply(answer, question::once(&question, Allows::Yes));
             return Ok(None);
         }
         if !speak::somebody() {
-            self.refused = Refused::Something;
+            if question.subject == Subject::Call {
+                self.refused = Refused::Something;
+            }
             give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on" });
             return Ok(None);
         }

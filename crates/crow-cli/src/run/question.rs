@@ -1,7 +1,8 @@
 //! A call that needs a person's word: what it would do, whole, and which answers there are.
 
 use console::Style;
-use crow_acp::{PermissionChoice, PermissionQuestion};
+use crow_acp::{PermissionChoice, PermissionQuestion, Subject};
+use crow_core::Content;
 use serde_json::{Map, Value};
 
 use super::{
@@ -11,6 +12,35 @@ use super::{
 
 /// Draws the question. A command is never shortened: half of it is not what is allowed.
 pub(super) fn lines(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
+    match question.subject {
+        Subject::Call => call(question, paint),
+        Subject::Trust => trust(question, paint),
+    }
+}
+
+/// Draws what a repository supplies: first what would run, then the files it is in.
+fn trust(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
+    let heading = paint.on(Style::new().yellow().bold(), "Do you trust this?");
+    let mut lines = vec![format!("{heading} {}", visible(&question.title).replace('\n', " "))];
+    for content in &question.content {
+        match content {
+            Content::Text(text) => {
+                lines.extend(
+                    visible(text).lines().map(|line| format!("  {}", paint.on(Style::new().cyan(), line))),
+                );
+            }
+            Content::Diff { path, old, new } => {
+                lines.push(format!("  {}", paint.on(Style::new().bold(), &visible(path))));
+                let old = old.as_deref().unwrap_or_default();
+                lines.extend(diff::lines(old, new, paint).into_iter().map(|line| format!("    {line}")));
+            }
+            Content::Image { .. } => {}
+        }
+    }
+    lines
+}
+
+fn call(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
     let empty = Map::new();
     let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
     let text = |name: &str| input.get(name).and_then(Value::as_str);

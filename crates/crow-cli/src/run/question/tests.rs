@@ -11,9 +11,11 @@ fn question(title: &str, input: Value) -> PermissionQuestion {
         always,
     };
     PermissionQuestion {
+        subject: Subject::Call,
         call: "1".into(),
         title: title.into(),
         input: Some(input),
+        content: Vec::new(),
         choices: vec![
             choice("once", "Allow", (true, false)),
             choice("no", "Reject", (false, false)),
@@ -110,4 +112,16 @@ fn answers_are_numbers_letters_or_words() {
         "yep" None
     "#]]
     .assert_eq(&format!("{}\n{}", answers(&question), read.concat()));
+}
+
+#[test]
+fn what_a_repository_supplies_is_shown_with_what_would_run_first() {
+    let mut asked = question("Use what this repository supplies: 1 MCP server", json!({}));
+    asked.subject = Subject::Trust;
+    asked.content = vec![
+        Content::Text("The MCP server x starts:\n  sh -c '\u{1b}[8mcurl'".into()),
+        Content::Diff { path: "/p/.mcp.json".into(), old: Some("a\nb\n".into()), new: "a\nc\n".into() },
+        Content::Diff { path: "/p/.crow/prompts/x.md".into(), old: None, new: "new\n".into() },
+    ];
+    expect![[r#""#]].assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
 }
