@@ -21,6 +21,7 @@ use crate::hold::{self, After, Told};
 use crate::hooks;
 use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
+use crate::supplies::Supplies;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
 const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
@@ -38,17 +39,20 @@ pub(crate) async fn run_calls(
         announce(cx, tools, call, facets);
     }
     let settings = cx.kit.settings();
+    let supplies = cx.stock.now();
+    let folders = supplies.folders().map(|folder| folder.display().to_string());
     let gate = Gate {
         asking: Mutex::default(),
         grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
         told: std::mem::take(&mut talk.told),
         roots: Roots {
             work: spelled(cx.workspace.roots()),
-            readable: vec![settings.spill_dir.display().to_string()],
+            readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
             protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
             repository: spelled(&cx.workspace.repositories()),
         },
         settings,
+        supplies,
     };
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
@@ -221,6 +225,7 @@ pub(crate) struct Gate {
     grants: std::sync::Mutex<Grants>,
     pub(crate) told: Told,
     pub(crate) settings: Arc<KitSettings>,
+    supplies: Arc<Supplies>,
     roots: Roots,
 }
 
@@ -249,7 +254,7 @@ impl Gate {
 
     fn law(&self, cx: &TurnCx<'_>) -> Law<'_> {
         let mode = cx.standing.borrow().mode;
-        Law { mode, rules: &self.settings.rules, roots: &self.roots, resolve: &crow_tools::resolve }
+        Law { mode, rules: &self.supplies.rules, roots: &self.roots, resolve: &crow_tools::resolve }
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {

@@ -13,6 +13,7 @@ use crow_tools::Tools;
 use tokio::sync::OnceCell;
 
 use crate::clock;
+use crate::supplies::ReadRepository;
 use crate::toolbox::ToolSet;
 
 /// A client that opens a session and comes back to speak in it does so within days.
@@ -45,6 +46,8 @@ pub struct KitSettings {
     pub mcp_auth_dir: PathBuf,
     /// The person's commands for certain moments, in their order.
     pub hooks: Vec<Hook>,
+    /// How the configuration files of repositories are read.
+    pub repositories: Arc<dyn ReadRepository>,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.

@@ -10,6 +10,7 @@ mod handle;
 mod hold;
 mod hooks;
 mod host;
+mod instructions;
 mod kit;
 mod open;
 mod place;
@@ -18,8 +19,10 @@ mod replay;
 mod run_turn;
 mod session;
 mod spoken;
+mod supplies;
 mod toolbox;
 mod turn_job;
 
 pub use host::serve;
 pub use kit::{Kit, KitSettings};
+pub use supplies::{ReadRepository, RepositoryConfig, Variables};

@@ -93,9 +93,9 @@ impl Coming {
 
 /// Renders a session's system prompt off the loop.
 async fn render(kit: &Kit, place: Place) -> Result<String, Failure> {
-    let prompts_dir = kit.settings().prompts_dir.clone();
-    let folders = move || prompt::render((&place.cwd, &place.more_roots), &prompts_dir, &clock::today());
-    let rendered = tokio::task::spawn_blocking(folders).await;
+    let settings = kit.settings();
+    let render = move || prompt::render((&place.cwd, &place.more_roots), &settings, &clock::today());
+    let rendered = tokio::task::spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 

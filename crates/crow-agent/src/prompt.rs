@@ -7,6 +7,10 @@ use crow_core::{Failure, FailureKind};
 use ignore::WalkBuilder;
 use minijinja::{Environment, context};
 
+use crate::instructions;
+use crate::kit::KitSettings;
+use crate::supplies::known_skills;
+
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
 
@@ -16,23 +20,28 @@ const TREE_DEPTH: usize = 3;
 /// Entries of the tree shown, for the same reason.
 const TREE_ENTRIES_MAX: usize = 200;
 
-/// Bytes of all AGENTS.md files together; longer ones are cut, since every request carries them.
-const AGENTS_BYTES_MAX: usize = 64 * 1024;
-
 /// Renders the system prompt for a session that works in these folders, the first before the others. Reads files: keep
 /// it off the loop.
 pub(crate) fn render(
     (cwd, more_roots): (&Path, &[PathBuf]),
-    prompts_dir: &Path,
+    settings: &KitSettings,
     date: &str,
 ) -> Result<String, Failure> {
-    let own = prompts_dir.join(TEMPLATE_NAME);
+    let own = settings.prompts_dir.join(TEMPLATE_NAME);
+    let skills = known_skills(settings, cwd);
+    let skills = skills.iter().map(|skill| {
+        context! {
+            name => &skill.name, description => &skill.description, path => skill.path.display().to_string(),
+        }
+    });
     let template = fs::read_to_string(&own).unwrap_or_else(|_| TEMPLATE.to_owned());
     let facts = context! {
         workspace => cwd.display().to_string(),
         additional_directories => more_roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>(),
         display_tree => tree(cwd),
-        agents_content => agents_content(cwd),
+        agents_content => instructions::content(cwd, &settings.config_dir),
+        nested_agents => instructions::nested(cwd),
+        skills => skills.collect::<Vec<_>>(),
         date,
         platform => std::env::consts::OS,
     };
@@ -63,29 +72,6 @@ fn tree(cwd: &Path) -> String {
         lines.push("… and more".into());
     }
     lines.join("\n")
-}
-
-/// Gathers AGENTS.md from the repository's root down to `cwd`, the nearest last so that it has the last word.
-fn agents_content(cwd: &Path) -> String {
-    let mut files: Vec<PathBuf> = Vec::new();
-    for folder in cwd.ancestors() {
-        files.push(folder.join("AGENTS.md"));
-        if folder.join(".git").exists() {
-            break;
-        }
-    }
-    let is_repository =
-        files.last().and_then(|file| file.parent()).is_some_and(|root| root.join(".git").exists());
-    if !is_repository {
-        files.truncate(1);
-    }
-    let texts = files.iter().rev().filter_map(|file| fs::read_to_string(file).ok());
-    let mut content = texts.collect::<Vec<_>>().join("\n\n");
-    if content.len() > AGENTS_BYTES_MAX {
-        content.truncate(content.floor_char_boundary(AGENTS_BYTES_MAX));
-        content.push_str("\n… cut");
-    }
-    content
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crow_core::{Call, Content, Entry, Facets, Prints, Status, Update};
 
 use crate::open::{CRASHED, Lives};
+use crate::supplies::is_added;
 
 /// Tells a call without a result.
 pub(crate) fn open_call(call: &Call, facets: Facets, lives: Lives) -> Update {
@@ -26,7 +27,7 @@ pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64)
     match entry {
         Entry::Prompt(prompt) => {
             let message = prompt.id.clone();
-            let parts = prompt.parts.iter().cloned();
+            let parts = prompt.parts.iter().filter(|part| !is_added(part)).cloned();
             parts.map(|part| Update::Prompt { message: message.clone(), part }).collect()
         }
         Entry::Reply(reply) => {

@@ -22,6 +22,7 @@ use crate::kit::Kit;
 use crate::open::{self, Coming};
 use crate::session::Standing;
 use crate::spoken;
+use crate::supplies::Stock;
 use crate::toolbox::{ToolSet, Toolbox};
 
 /// What a turn works with; the transcript it works on goes beside it.
@@ -32,6 +33,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) editor: &'a Editor,
     pub(crate) workspace: &'a Workspace,
     pub(crate) toolbox: &'a Toolbox,
+    pub(crate) stock: &'a Stock,
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) cut: &'a CancellationToken,
     pub(crate) hook_marks: HookMarks,
@@ -122,6 +124,7 @@ impl TurnCx<'_> {
             };
             match parts {
                 Ok(parts) => {
+                    let parts = self.stock.now().expand(parts);
                     let prompt = Prompt { id: talk.transcript.next_message(), parts };
                     self.append(talk, Entry::Prompt(prompt)).await?;
                     answer.give(Ok(Steered::Injected));

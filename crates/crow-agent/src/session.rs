@@ -20,6 +20,7 @@ use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
 use crate::open;
 use crate::run_turn::{Conversation, OnDisk};
+use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
 use crate::turn_job::TurnJob;
 
@@ -51,6 +52,7 @@ struct Session {
     place: Place,
     workspace: Arc<Workspace>,
     toolbox: Arc<Toolbox>,
+    stock: Arc<Stock>,
     standing: watch::Sender<Standing>,
     inbox: mpsc::Receiver<SessionMsg>,
     own: mpsc::WeakSender<SessionMsg>,
@@ -91,9 +93,12 @@ pub(crate) fn start(
     let gone = CancellationToken::new();
     let handle =
         SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
+    let toolbox = Arc::new(Toolbox::open(&kit, &client, &id, &place));
+    let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
     let session = Session {
         workspace: Arc::new(open::workspace(&kit, &place)),
-        toolbox: Arc::new(Toolbox::open(&kit, &client, &id, &place)),
+        toolbox,
+        stock,
         id,
         kit,
         client,
@@ -118,6 +123,7 @@ pub(crate) fn start(
 
 impl Session {
     async fn run(mut self) {
+        self.open_stock();
         while let Some(msg) = self.inbox.recv().await {
             match msg {
                 SessionMsg::Prompt { ticket, said, answer } => {
@@ -132,7 +138,7 @@ impl Session {
                 SessionMsg::Reopen { place, answer } => {
                     self.move_to(place);
                     answer.give(Ok(self.options()));
-                    self.client.tell(&self.id, Update::Commands(self.toolbox.commands()));
+                    self.open_stock();
                 }
                 SessionMsg::Close { answer } => {
                     self.closing.push(answer);
@@ -151,8 +157,8 @@ impl Session {
     async fn end(mut self) {
         // Whoever deletes it next must find it.
         self.arrive().await;
-        let Self { closing, toolbox, workspace, mut inbox, id, .. } = self;
-        drop((toolbox, workspace));
+        let Self { closing, toolbox, stock, workspace, mut inbox, id, .. } = self;
+        drop((toolbox, stock, workspace));
         inbox.close();
         while let Ok(msg) = inbox.try_recv() {
             msg.refuse(&id);
@@ -272,6 +278,7 @@ impl Session {
             place: self.place.clone(),
             workspace: self.workspace.clone(),
             toolbox: self.toolbox.clone(),
+            stock: self.stock.clone(),
             standing: self.standing.subscribe(),
             cut,
         };
@@ -335,7 +342,15 @@ impl Session {
             self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
         }
         self.toolbox = Arc::new(Toolbox::open(&self.kit, &self.client, &self.id, &place));
+        let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
+        self.stock = Stock::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
         self.place = place;
+    }
+
+    /// Takes in what the person trusts already, while they type.
+    fn open_stock(&self) {
+        let stock = self.stock.clone();
+        tokio::spawn(async move { stock.open().await });
     }
 
     /// Answers a command: its words, then the end of its turn.

@@ -1,15 +1,15 @@
 //! The tools of one session: those Crow brings along, and those of its MCP servers as they come.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crow_acp::{Client, Place, Spoken};
 use crow_core::{CommandInfo, Failure, FailureKind, McpServer, Part, SessionId, ToolSpec, Update, slash};
 use crow_tools::{McpHome, McpServers, Tools};
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::commands;
 use crate::kit::Kit;
 
 /// How long a session's first request waits for its servers: most start within a second or two, and one that
@@ -33,10 +33,23 @@ impl ToolSet {
 /// The tools of one session. Dropping it ends its servers.
 pub(crate) struct Toolbox {
     own: Arc<ToolSet>,
-    servers: Option<Servers>,
+    home: McpHome,
+    /// Those that the session was opened with.
+    servers: Servers,
+    /// Those of the repository, as far as they are trusted now.
+    supplied: RwLock<Servers>,
+    /// Rings when a server's prompts come or go.
+    commands: watch::Sender<()>,
 }
 
+/// Servers with what they were started from; dropping them ends them.
+#[derive(Default)]
 struct Servers {
+    wanted: Vec<McpServer>,
+    running: Option<Running>,
+}
+
+struct Running {
     servers: Arc<McpServers>,
     _end: DropGuard,
 }
@@ -49,43 +62,65 @@ impl Toolbox {
         let is_brought = |name: &str| brought.iter().any(|server| server.name == name);
         let configured = settings.mcp_servers.iter().filter(|server| !is_brought(&server.name)).cloned();
         let wanted: Vec<McpServer> = configured.chain(brought.iter().cloned()).collect();
-        let own = kit.own_tools.clone();
-        if wanted.is_empty() {
-            return Self { own, servers: None };
-        }
         let home = McpHome {
             cwd: place.cwd.clone(),
             secret_variables: settings.secret_variables.clone(),
             roots: std::iter::once(&place.cwd).chain(&place.more_roots).cloned().collect(),
             auth_dir: settings.mcp_auth_dir.clone(),
         };
-        let servers = Arc::new(McpServers::start(wanted, home, &own.tools));
+        let commands = watch::Sender::new(());
+        let mut toolbox = Self {
+            own: kit.own_tools.clone(),
+            home,
+            servers: Servers::default(),
+            supplied: RwLock::default(),
+            commands,
+        };
+        toolbox.servers = toolbox.start(wanted, (client, session));
+        toolbox
+    }
+
+    /// Has these servers of the repository and no others of it; the session's own stand in for those of their name.
+    pub(crate) fn supply(&self, told: (&Client, &SessionId), servers: &[McpServer]) {
+        let is_own = |server: &McpServer| self.servers.wanted.iter().any(|own| own.name == server.name);
+        let wanted: Vec<McpServer> = servers.iter().filter(|server| !is_own(server)).cloned().collect();
+        let mut supplied = self.supplied.write().unwrap_or_else(PoisonError::into_inner);
+        if supplied.wanted != wanted {
+            *supplied = self.start(wanted, told);
+        }
+    }
+
+    fn start(&self, wanted: Vec<McpServer>, (client, session): (&Client, &SessionId)) -> Servers {
+        if wanted.is_empty() {
+            return Servers::default();
+        }
+        let servers = Arc::new(McpServers::start(wanted.clone(), self.home.clone(), &self.own.tools));
         let end = CancellationToken::new();
         tokio::spawn(tell_news(servers.clone(), client.clone(), session.clone(), end.clone()));
-        let changed = servers.commands_changed();
-        let (client, session) = (client.clone(), session.clone());
-        tokio::spawn(end.clone().run_until_cancelled_owned(tell_commands(
-            servers.clone(),
-            changed,
-            client,
-            session,
-        )));
-        Self { own, servers: Some(Servers { servers, _end: end.drop_guard() }) }
+        let (mut changed, commands) = (servers.commands_changed(), self.commands.clone());
+        tokio::spawn(end.clone().run_until_cancelled_owned(async move {
+            while changed.changed().await.is_ok() {
+                commands.send_replace(());
+            }
+        }));
+        Servers { wanted, running: Some(Running { servers, _end: end.drop_guard() }) }
     }
 
     /// Waits a little for servers that still connect.
     pub(crate) async fn settled(&self, cut: &CancellationToken) {
-        if let Some(Servers { servers, .. }) = &self.servers {
-            cut.run_until_cancelled(servers.settled(SERVERS_WAIT_MAX)).await;
-        }
+        let all = self.running();
+        let settled = all.iter().map(|servers| servers.settled(SERVERS_WAIT_MAX));
+        cut.run_until_cancelled(join_all(settled)).await;
     }
 
-    /// The commands on offer now.
+    /// The commands that stand for prompts of servers, as far as these are connected.
     pub(crate) fn commands(&self) -> Vec<CommandInfo> {
-        match &self.servers {
-            None => commands::on_offer(),
-            Some(Servers { servers, .. }) => with_prompts(servers),
-        }
+        self.running().iter().flat_map(|servers| servers.commands()).collect()
+    }
+
+    /// Tells when those change, for as long as the session has its servers.
+    pub(crate) fn commands_changed(&self) -> watch::Receiver<()> {
+        self.commands.subscribe()
     }
 
     /// Has a server fill in its prompt, when what was said begins with the command for one.
@@ -94,9 +129,10 @@ impl Toolbox {
         said: &[Spoken],
         cut: &CancellationToken,
     ) -> Option<Result<Vec<Part>, Failure>> {
-        let Some(Servers { servers, .. }) = &self.servers else { return None };
         let Some(Spoken::Part(Part::Text(text))) = said.first() else { return None };
-        let command = slash::parse(text).filter(|command| servers.may_answer(command))?;
+        let command = slash::parse(text)?;
+        let all = self.running();
+        let servers = all.iter().find(|servers| servers.may_answer(&command))?;
         self.settled(cut).await;
         let prompted = servers.prompt(&command, cut).await;
         Some(prompted.map_err(|why| Failure::new(FailureKind::InvalidValue, why)))
@@ -104,27 +140,19 @@ impl Toolbox {
 
     /// The tools there are now.
     pub(crate) fn now(&self) -> Arc<ToolSet> {
-        match &self.servers {
-            None => self.own.clone(),
-            Some(Servers { servers, .. }) => Arc::new(ToolSet::new(self.own.tools.with(servers.tools()))),
+        let all = self.running();
+        if all.is_empty() {
+            return self.own.clone();
         }
+        let tools = all.iter().flat_map(|servers| servers.tools()).collect();
+        Arc::new(ToolSet::new(self.own.tools.with(tools)))
     }
-}
 
-/// Tells the client which commands there are whenever a server's prompts come or go.
-async fn tell_commands(
-    servers: Arc<McpServers>,
-    mut changed: watch::Receiver<()>,
-    client: Client,
-    session: SessionId,
-) {
-    while changed.changed().await.is_ok() {
-        client.tell(&session, Update::Commands(with_prompts(&servers)));
+    fn running(&self) -> Vec<Arc<McpServers>> {
+        let supplied = self.supplied.read().unwrap_or_else(PoisonError::into_inner);
+        let all = [&self.servers.running, &supplied.running];
+        all.into_iter().flatten().map(|running| running.servers.clone()).collect()
     }
-}
-
-fn with_prompts(servers: &McpServers) -> Vec<CommandInfo> {
-    commands::on_offer().into_iter().chain(servers.commands()).collect()
 }
 
 /// Tells the client what becomes of the servers, for as long as the session has them.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crow_acp::{Client, Place, Spoken};
-use crow_core::{Entry, Failure, FailureKind, MessageId, Prompt, SessionId, Transcript, TurnEnd, Update};
+use crow_core::{
+    CallId, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
+};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +16,7 @@ use crate::kit::Kit;
 use crate::open::{CRASHED, Coming};
 use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
+use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
 use crate::{clock, open, spoken};
 
@@ -28,6 +31,7 @@ pub(crate) struct TurnJob {
     pub(crate) place: Place,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) stock: Arc<Stock>,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) cut: CancellationToken,
 }
@@ -64,15 +68,6 @@ impl TurnJob {
         said: Vec<Spoken>,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
-        let parts = match self.toolbox.prompt(&said, &self.cut).await {
-            Some(_) if self.cut.is_cancelled() => return Ok(TurnEnd::Cancelled),
-            Some(prompted) => {
-                let mut parts = prompted?;
-                parts.extend(spoken::parts(said.into_iter().skip(1).collect()).await?);
-                parts
-            }
-            None => spoken::parts(said).await?,
-        };
         let cx = TurnCx {
             session: &self.id,
             kit: &self.kit,
@@ -80,13 +75,10 @@ impl TurnJob {
             editor: &self.client.editor(&self.id),
             workspace: &self.workspace,
             toolbox: &self.toolbox,
+            stock: &self.stock,
             standing: &self.standing,
             cut: &self.cut,
             hook_marks: HookMarks::default(),
-        };
-        let parts = match hooks::on_prompt(&cx, parts).await {
-            Ok(parts) => parts,
-            Err(not_asked) => return Ok(self.not_asked(talk, not_asked)),
         };
         // Whatever fails from here on leaves it in doubt.
         match std::mem::take(&mut talk.on_disk) {
@@ -103,6 +95,14 @@ impl TurnJob {
             OnDisk::Unsure => talk.transcript = read_again(&cx, &talk.transcript, &self.place).await?,
         }
         cx.close_open(talk, CRASHED).await?;
+        let parts = match self.prepared(&cx, talk, said).await {
+            Ok(parts) => parts,
+            Err(instead) => {
+                // Nothing was added since it was read.
+                talk.on_disk = OnDisk::Same;
+                return instead;
+            }
+        };
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
         let end = run_turn(&cx, talk, more_words).await?;
@@ -115,6 +115,30 @@ impl TurnJob {
         }
         talk.on_disk = OnDisk::Same;
         Ok(end)
+    }
+
+    /// Makes of what was said what the model is told; the other side is how the turn ends instead.
+    async fn prepared(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        said: Vec<Spoken>,
+    ) -> Result<Vec<Part>, Result<TurnEnd, Failure>> {
+        // Where the prompt will stand no reply can be, so no call has this name.
+        self.stock.ready(CallId::at(talk.transcript.next_seq(), 0), &self.cut).await;
+        let parts = match self.toolbox.prompt(&said, &self.cut).await {
+            Some(_) if self.cut.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
+            Some(prompted) => {
+                let mut parts = prompted.map_err(Err)?;
+                parts.extend(spoken::parts(said.into_iter().skip(1).collect()).await.map_err(Err)?);
+                parts
+            }
+            None => spoken::parts(said).await.map_err(Err)?,
+        };
+        match hooks::on_prompt(cx, parts).await {
+            Ok(parts) => Ok(self.stock.complete(parts, &talk.transcript).await),
+            Err(not_asked) => Err(Ok(self.not_asked(talk, not_asked))),
+        }
     }
 
     /// Ends a turn whose prompt hooks kept back: nothing of it is stored.

@@ -78,6 +78,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         mcp_servers: settings.mcp_servers,
         mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),
         hooks: settings.hooks,
+        repositories: Arc::new(settings.repositories),
         spill_dir,
         config_dir,
         setup_hint,

@@ -21,6 +21,7 @@ use crow_tools::{Terminals, WebAccess};
 
 pub(crate) use self::{
     error::{ConfigError, Warning},
+    load::RepositoryReader,
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
@@ -67,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) web: WebAccess,
     /// Commands for certain moments of a turn, in the file's order.
     pub(crate) hooks: Vec<Hook>,
+    /// How the configuration files of repositories are read.
+    pub(crate) repositories: RepositoryReader,
 }
 
 impl Settings {

@@ -62,6 +62,11 @@ impl Transcript {
         self.entries.len() as u64
     }
 
+    /// The system prompt.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
     /// Every entry so far.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

@@ -3,6 +3,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::supplies::bare_settings;
 
 /// Lays out files, renders the template with what it finds from `cwd`, and shows the text.
 #[track_caller]
@@ -14,10 +15,10 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let prompts = root.join("prompts");
-    fs::create_dir_all(&prompts).unwrap();
-    fs::write(prompts.join(TEMPLATE_NAME), template).unwrap();
-    let rendered = match render((&root.join(cwd), &[]), &prompts, "2026-01-02") {
+    let settings = bare_settings(root);
+    fs::create_dir_all(&settings.prompts_dir).unwrap();
+    fs::write(settings.prompts_dir.join(TEMPLATE_NAME), template).unwrap();
+    let rendered = match render((&root.join(cwd), &[]), &settings, "2026-01-02") {
         Ok(text) => text,
         Err(failure) => failure.to_string(),
     };
@@ -42,34 +43,6 @@ fn tree_shows_what_is_not_ignored_three_levels_deep() {
               deep/
                 er/
               main.rs"#]],
-    );
-}
-
-#[test]
-fn instructions_come_from_the_root_of_the_repository_down() {
-    check(
-        &[
-            ("AGENTS.md", "not ours"),
-            ("p/.git/HEAD", ""),
-            ("p/AGENTS.md", "whole project"),
-            ("p/src/AGENTS.md", "this part"),
-        ],
-        "p/src",
-        "{{ agents_content }}",
-        &expect![[r#"
-            whole project
-
-            this part"#]],
-    );
-}
-
-#[test]
-fn without_a_repository_only_the_folder_itself_speaks() {
-    check(
-        &[("AGENTS.md", "not ours"), ("p/AGENTS.md", "ours")],
-        "p",
-        "{{ agents_content }}",
-        &expect!["ours"],
     );
 }
 
@@ -100,7 +73,7 @@ fn a_broken_template_is_named() {
         "p",
         "{% if %}",
         &expect![
-            "The prompt template $ROOT/prompts/system.jinja2 does not render: syntax error: unexpected end of block (in <string>:1)."
+            "The prompt template $ROOT/config/prompts/system.jinja2 does not render: syntax error: unexpected end of block (in <string>:1)."
         ],
     );
 }
@@ -108,8 +81,37 @@ fn a_broken_template_is_named() {
 #[test]
 fn our_own_template_renders() {
     let folder = tempfile::tempdir().unwrap();
-    let text = render((folder.path(), &[]), &folder.path().join("none"), "2026-01-02").unwrap();
+    let text = render((folder.path(), &[]), &bare_settings(folder.path()), "2026-01-02").unwrap();
     assert!(text.starts_with("You are Crow"), "{text}");
     assert!(text.contains(&folder.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
+}
+
+#[test]
+fn our_own_template_names_skills_and_nested_instructions() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    for (name, text) in [
+        ("config/AGENTS.md", "Be brief."),
+        ("config/skills/deploy/SKILL.md", "---\ndescription: Ships it.\n---\nDo it."),
+        ("p/AGENTS.md", "The project."),
+        ("p/a/b/AGENTS.md", "The part."),
+    ] {
+        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), text).unwrap();
+    }
+    let text = render((&root.join("p"), &[]), &bare_settings(&root), "2026-01-02").unwrap();
+    let text = text.replace(&root.display().to_string(), "$ROOT");
+    let (_, end) = text.split_once("(AGENTS.md):").unwrap();
+    expect![[r#"
+
+        Be brief.
+
+        The project.
+
+        More instructions stand in these files. Read one before you work below its folder:
+        - a/b/AGENTS.md
+
+        Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
+        - deploy: Ships it. ($ROOT/config/skills/deploy/SKILL.md)"#]].assert_eq(end);
 }

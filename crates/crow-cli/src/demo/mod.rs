@@ -23,7 +23,7 @@ use crate::{
     cli::RunArgs,
     failure::{Code, Exit},
     run::{self, Plan, Speaker},
-    settings::Settings,
+    settings::{RepositoryReader, Settings},
 };
 
 const PRICE: &str = include_str!("../../demo/price.sh");
@@ -153,6 +153,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
         hooks: Vec::new(),
+        repositories: RepositoryReader::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod hooks;
 mod permissions;
 mod places;
+mod repository;
 mod servers;
 
 use std::{
@@ -23,6 +24,7 @@ use super::{
     known, web,
 };
 use permissions::Permissions;
+pub(crate) use repository::RepositoryReader;
 use servers::Servers;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
@@ -68,6 +70,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         mcp_servers: top.servers.servers,
         web: web::access(dir, &whole, env),
         hooks: top.hooks,
+        repositories: RepositoryReader::new(whole.clone()),
     };
     Ok((settings, loader.warnings))
 }

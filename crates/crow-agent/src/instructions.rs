@@ -1,0 +1,58 @@
+//! AGENTS.md: what the person and the project say about how to work. It is text for the model and gives nobody a right,
+//! so it needs no trust. Blocks.
+
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+use crate::supplies::{Inside, read_text, root};
+
+const FILE: &str = "AGENTS.md";
+
+/// Bytes of one file; longer ones are no instructions.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Bytes of all files together; longer ones are cut, since every request carries them.
+const BYTES_MAX: usize = 64 * 1024;
+
+/// Entries of the tree that are looked at for nested files; the rest of a larger tree is found by whoever works there.
+const WALK_MAX: usize = 20_000;
+
+/// Nested files that a prompt names, for the same reason.
+const NESTED_MAX: usize = 50;
+
+/// Gathers the files: the person's own, then from the repository's root down to `cwd`, the nearest last so that it has
+/// the last word.
+pub(crate) fn content(cwd: &Path, config_dir: &Path) -> String {
+    let own = read_text(&config_dir.join(FILE), Inside::Anywhere, FILE_BYTES_MAX);
+    let cwd = crow_tools::resolve(cwd);
+    let root = root(&cwd);
+    let mut folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).collect();
+    folders.reverse();
+    let project =
+        folders.iter().map(|folder| read_text(&folder.join(FILE), Inside::Folder(root), FILE_BYTES_MAX));
+    let texts = std::iter::once(own).chain(project).filter_map(|read| {
+        read.inspect_err(|why| tracing::info!(%why, "an AGENTS.md is left out")).ok().flatten()
+    });
+    let mut content = texts.collect::<Vec<_>>().join("\n\n");
+    if content.len() > BYTES_MAX {
+        content.truncate(content.floor_char_boundary(BYTES_MAX));
+        content.push_str("\n… cut");
+    }
+    content
+}
+
+/// Lists the files below `cwd` that speak for their folder, by their paths from there.
+pub(crate) fn nested(cwd: &Path) -> Vec<String> {
+    let mut walk = WalkBuilder::new(cwd);
+    walk.require_git(false).sort_by_file_name(Ord::cmp);
+    let entries = walk.build().take(WALK_MAX).filter_map(Result::ok);
+    let files = entries.filter(|entry| {
+        entry.depth() > 1 && entry.file_name() == FILE && entry.file_type().is_some_and(|kind| kind.is_file())
+    });
+    let files = files.filter_map(|entry| Some(entry.path().strip_prefix(cwd).ok()?.to_owned()));
+    files.take(NESTED_MAX).map(|path: PathBuf| path.display().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Lays out files, and shows what is said to whoever works in `cwd`, then which files below it are named.
+#[track_caller]
+fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    for (name, text) in files {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match text.strip_prefix("-> ") {
+            Some(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+            None => fs::write(path, text).unwrap(),
+        }
+    }
+    let (content, nested) = (content(&root.join(cwd), &root.join("config")), nested(&root.join(cwd)));
+    expected.assert_eq(&format!("{content}\nnested {nested:?}"));
+}
+
+#[test]
+fn the_person_speaks_first_then_the_repository_from_its_root_down() {
+    check(
+        &[
+            ("AGENTS.md", "not ours"),
+            ("config/AGENTS.md", "the person"),
+            ("p/.git/HEAD", ""),
+            ("p/AGENTS.md", "whole project"),
+            ("p/src/AGENTS.md", "this part"),
+        ],
+        "p/src",
+        &expect![[r#"
+            the person
+
+            whole project
+
+            this part
+            nested []"#]],
+    );
+}
+
+#[test]
+fn without_a_repository_only_the_folder_itself_speaks() {
+    check(
+        &[("AGENTS.md", "not ours"), ("p/AGENTS.md", "ours")],
+        "p",
+        &expect![[r#"
+        ours
+        nested []"#]],
+    );
+}
+
+#[test]
+fn nested_files_are_named_but_not_those_that_are_ignored() {
+    check(
+        &[
+            ("p/.gitignore", "vendor\n"),
+            ("p/AGENTS.md", "ours"),
+            ("p/a/AGENTS.md", "a"),
+            ("p/a/b/AGENTS.md", "b"),
+            ("p/vendor/AGENTS.md", "theirs"),
+            ("p/a/link/AGENTS.md", "-> ../AGENTS.md"),
+        ],
+        "p",
+        &expect![[r#"
+            ours
+            nested ["a/AGENTS.md", "a/b/AGENTS.md"]"#]],
+    );
+}
+
+#[test]
+fn what_leads_out_or_is_no_text_is_left_out() {
+    check(
+        &[("secret", "keys"), ("p/.git/HEAD", ""), ("p/AGENTS.md", "-> ../secret")],
+        "p",
+        &expect![[r#"
+
+            nested []"#]],
+    );
+    check(
+        &[("p/rules.md", "rules"), ("p/AGENTS.md", "-> rules.md")],
+        "p",
+        &expect![[r#"
+        rules
+        nested []"#]],
+    );
+    check(
+        &[("p/AGENTS.md/x", "")],
+        "p",
+        &expect![[r#"
+
+        nested []"#]],
+    );
+}
+
+#[test]
+fn too_much_is_cut() {
+    let long = "é".repeat(BYTES_MAX);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(FILE), long).unwrap();
+    let said = content(folder.path(), Path::new("/nowhere"));
+    assert!(said.len() < BYTES_MAX + 20 && said.ends_with("… cut"), "{}", said.len());
+}

@@ -1,0 +1,154 @@
+//! What a person said to the contents of a repository, kept in a file of the configuration folder that only they may
+//! read, with the approved contents, so that a change can be shown as one. Blocks.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crow_core::{ContentHash, Ledger, Supply, Word};
+use serde::{Deserialize, Serialize};
+
+use super::found::{SupplyFile, hash};
+use super::reading::{self, Inside};
+
+/// The folder in the configuration folder.
+const FOLDER: &str = "trust";
+
+/// Far beyond what [`ENTRIES_MAX`] entries of usual files come to.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Words kept for one path: those of a few branches.
+const WORDS_MAX: usize = 8;
+
+/// Words kept for one repository; the oldest are forgotten, and asked for again.
+const ENTRIES_MAX: usize = 1024;
+
+/// The file of one repository.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct File {
+    repository: String,
+    /// The latest last.
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    path: String,
+    sha256: String,
+    word: String,
+    /// The content, of the latest yes of each path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// What is kept of one repository.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) ledger: Ledger,
+    file: File,
+}
+
+impl Kept {
+    /// Shows the content at a path that was approved last.
+    pub(super) fn approved(&self, path: &str) -> Option<&str> {
+        let mut entries = self.file.entries.iter().rev();
+        entries.find(|entry| entry.path == path && entry.text.is_some())?.text.as_deref()
+    }
+}
+
+/// Reads what is kept of a repository, or says why that cannot be believed.
+pub(super) fn read(config_dir: &Path, repository: &Path) -> Result<Kept, String> {
+    let path = path(config_dir, repository);
+    let broken = |why: &str| {
+        let path = path.display();
+        format!(
+            "What you trusted in this repository cannot be read, so nothing of it is trusted: {path}: {why}."
+        )
+    };
+    let text =
+        reading::text(&path, Inside::Anywhere, FILE_BYTES_MAX).map_err(|error| broken(&error.to_string()))?;
+    let Some(text) = text else { return Ok(Kept::default()) };
+    let file: File = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
+    if file.repository != spelled(repository) {
+        return Err(broken("it is about another repository"));
+    }
+    let mut ledger = Ledger::default();
+    for entry in &file.entries {
+        let word = Word::parse(&entry.word).ok_or_else(|| broken("a word in it is neither yes nor no"))?;
+        let sha256 = ContentHash::parse(&entry.sha256).ok_or_else(|| broken("a hash in it is none"))?;
+        if entry.text.as_ref().is_some_and(|text| hash(text.as_bytes()) != sha256) {
+            return Err(broken("a content in it is not the one that was approved"));
+        }
+        ledger.say(Supply { path: entry.path.clone(), hash: sha256 }, word);
+    }
+    Ok(Kept { ledger, file })
+}
+
+/// Keeps a word about contents for good.
+pub(super) fn keep<'a>(
+    config_dir: &Path,
+    repository: &Path,
+    files: impl Iterator<Item = &'a SupplyFile>,
+    word: Word,
+) -> io::Result<()> {
+    // Another process may have kept something meanwhile. What cannot be read is replaced: nothing of it counts.
+    let mut file = read(config_dir, repository).map(|kept| kept.file).unwrap_or_default();
+    file.repository = spelled(repository);
+    for SupplyFile { supply, text, .. } in files {
+        let sha256 = supply.hash.to_string();
+        file.entries.retain(|entry| entry.path != supply.path || entry.sha256 != sha256);
+        let is_yes = word == Word::Yes;
+        if is_yes {
+            let before = file.entries.iter_mut().filter(|entry| entry.path == supply.path);
+            before.for_each(|entry| entry.text = None);
+        }
+        file.entries.push(Entry {
+            path: supply.path.clone(),
+            sha256,
+            word: word.as_str().to_owned(),
+            text: is_yes.then(|| text.clone()),
+        });
+        forget_oldest(&mut file.entries, &supply.path);
+    }
+    let n_beyond = file.entries.len().saturating_sub(ENTRIES_MAX);
+    file.entries.drain(..n_beyond);
+    write(&path(config_dir, repository), &file)
+}
+
+fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {
+    let n_words = entries.iter().filter(|entry| entry.path == path).count();
+    let mut n_beyond = n_words.saturating_sub(WORDS_MAX);
+    entries.retain(|entry| {
+        let is_beyond = n_beyond > 0 && entry.path == path;
+        n_beyond -= usize::from(is_beyond);
+        !is_beyond
+    });
+}
+
+/// Replaces the file in one step.
+fn write(path: &Path, file: &File) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    make_folder(folder)?;
+    // Temporary files are readable by their owner only, and stay so.
+    let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+    serde_json::to_writer(&mut temporary, file)?;
+    temporary.flush()?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+fn path(config_dir: &Path, repository: &Path) -> PathBuf {
+    let name = hash(repository.as_os_str().as_encoded_bytes());
+    config_dir.join(FOLDER).join(format!("{name}.json"))
+}
+
+fn spelled(repository: &Path) -> String {
+    repository.display().to_string()
+}

@@ -1,0 +1,231 @@
+//! What one session may use, looked at anew before each prompt: what changed is asked for again, and a client hears of
+//! commands that came or went.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crow_acp::{Answered, Client};
+use crow_core::{CallId, CommandInfo, Entry, Ledger, Part, SessionId, Supply, Transcript, Update, Word};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::asking::Asking;
+use super::survey::Survey;
+use super::{Skill, Supplies, is_told, kept, skills_part};
+use crate::commands;
+use crate::kit::Kit;
+use crate::toolbox::Toolbox;
+
+/// Sentences remembered as told, so that none is told with every prompt; a repository can make up new ones.
+const TOLD_MAX: usize = 1000;
+
+/// What one session may use.
+pub(crate) struct Stock {
+    kit: Arc<Kit>,
+    client: Client,
+    session: SessionId,
+    cwd: PathBuf,
+    toolbox: Arc<Toolbox>,
+    now: RwLock<Arc<Supplies>>,
+    /// One look at a time: a second one must not ask again.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was said for this session.
+    said: Ledger,
+    /// Sentences that were told.
+    told: BTreeSet<String>,
+    /// Commands that the client knows.
+    offered: Vec<CommandInfo>,
+    /// Skills that the model knows, by their files.
+    known: BTreeSet<PathBuf>,
+}
+
+impl Stock {
+    /// Makes the stock of a session with nothing in it but the configuration's rules, and tells the client of commands
+    /// that come and go with MCP servers for as long as it is there.
+    pub(crate) fn start(
+        kit: Arc<Kit>,
+        client: Client,
+        session: SessionId,
+        (cwd, toolbox): (PathBuf, Arc<Toolbox>),
+    ) -> Arc<Self> {
+        let rules = kit.settings().rules.clone();
+        let now = RwLock::new(Arc::new(Supplies { rules, ..Supplies::default() }));
+        let mut changed = toolbox.commands_changed();
+        let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state: Mutex::default() });
+        let told = Arc::downgrade(&stock);
+        tokio::spawn(async move {
+            while changed.changed().await.is_ok() {
+                let Some(stock) = told.upgrade() else { return };
+                stock.offer(&mut *stock.state.lock().await);
+            }
+        });
+        stock
+    }
+
+    /// What may be used now.
+    pub(crate) fn now(&self) -> Arc<Supplies> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes in what is trusted already and tells the client, which was just told of our own commands.
+    pub(crate) async fn open(&self) {
+        let mut state = self.state.lock().await;
+        state.offered = commands::on_offer();
+        if let Some(survey) = self.survey().await {
+            self.take_in(&mut state, survey);
+        }
+    }
+
+    /// Looks again before a prompt, and asks about what nobody has said anything to. `call` is the question's name.
+    pub(crate) async fn ready(&self, call: CallId, cut: &CancellationToken) {
+        let mut state = self.state.lock().await;
+        let Some(survey) = self.survey().await else { return };
+        if let Some(survey) = self.asked(&mut state, survey, (call, cut)).await {
+            self.take_in(&mut state, survey);
+        }
+    }
+
+    async fn survey(&self) -> Option<Survey> {
+        let (settings, cwd) = (self.kit.settings(), self.cwd.clone());
+        let survey = tokio::task::spawn_blocking(move || Survey::take(&settings, &cwd)).await;
+        survey.inspect_err(|error| tracing::error!(%error, "looking for supplies broke")).ok()
+    }
+
+    async fn asked(
+        &self,
+        state: &mut State,
+        survey: Survey,
+        (call, cut): (CallId, &CancellationToken),
+    ) -> Option<Survey> {
+        let unknown = survey.unknown(&state.said);
+        if unknown.is_empty() || cut.is_cancelled() {
+            return Some(survey);
+        }
+        let asking = Asking::about(&unknown, |path| survey.kept.approved(path));
+        let answered = asking.ask(&self.client, (&self.session, call), cut).await;
+        let word = match &answered {
+            Answered::AllowOnce | Answered::AllowAlways => Word::Yes,
+            // The next prompt asks again.
+            Answered::Cancelled if cut.is_cancelled() || self.client.is_gone() => return Some(survey),
+            Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled => Word::No,
+            Answered::Nobody { why } => {
+                self.notice(state, nobody(&asking.summary, why));
+                Word::No
+            }
+        };
+        let supplies: Vec<_> = unknown.iter().map(|file| file.supply.clone()).collect();
+        supplies.iter().for_each(|supply| state.said.say(supply.clone(), word));
+        match answered {
+            Answered::AllowAlways | Answered::RejectAlways => {
+                self.keep(state, survey, (&supplies, word)).await
+            }
+            Answered::AllowOnce | Answered::RejectOnce | Answered::Cancelled | Answered::Nobody { .. } => {
+                Some(survey)
+            }
+        }
+    }
+
+    /// Keeps a word for good; a session that cannot keep it has it all the same.
+    async fn keep(
+        &self,
+        state: &mut State,
+        survey: Survey,
+        (about, word): (&[Supply], Word),
+    ) -> Option<Survey> {
+        let config_dir = self.kit.settings().config_dir.clone();
+        let about = about.to_vec();
+        let kept = tokio::task::spawn_blocking(move || {
+            let files = survey.found.files.iter().filter(|file| about.contains(&file.supply));
+            let kept = kept::keep(&config_dir, &survey.found.repository, files, word);
+            (survey, kept)
+        });
+        let (survey, kept) =
+            kept.await.inspect_err(|error| tracing::error!(%error, "keeping trust broke")).ok()?;
+        if let Err(error) = kept {
+            let notice = format!("Your answer counts in this session only: it could not be kept ({error}).");
+            self.notice(state, notice);
+        }
+        Some(survey)
+    }
+
+    fn take_in(&self, state: &mut State, survey: Survey) {
+        let (supplies, problems) = survey.into_supplies(&state.said, self.kit.settings().rules.clone());
+        for problem in problems {
+            self.notice(state, problem);
+        }
+        for command in supplies.commands() {
+            if commands::on_offer().iter().any(|own| own.name == command.name) {
+                let name = command.name;
+                let notice =
+                    format!("/{name} stays Crow's own command; call the file or the skill otherwise.");
+                self.notice(state, notice);
+            }
+        }
+        self.toolbox.supply((&self.client, &self.session), &supplies.servers);
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(supplies);
+        self.offer(state);
+    }
+
+    /// Every command there is now: Crow's own, then prompt files and skills, then the prompts of MCP servers.
+    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+        let more = self.now().commands().into_iter().chain(self.toolbox.commands());
+        let mut offered = commands::on_offer();
+        for command in more {
+            if !offered.iter().any(|other| other.name == command.name) {
+                offered.push(command);
+            }
+        }
+        offered
+    }
+
+    fn offer(&self, state: &mut State) {
+        let offered = self.commands();
+        if offered != state.offered {
+            self.client.tell(&self.session, Update::Commands(offered.clone()));
+            state.offered = offered;
+        }
+    }
+
+    /// Tells a sentence once.
+    fn notice(&self, state: &mut State, sentence: String) {
+        if state.told.len() < TOLD_MAX && state.told.insert(sentence.clone()) {
+            self.client.tell(&self.session, Update::Notice(sentence));
+        }
+    }
+
+    /// Adds to what the person said what their command stands for, and the skills that the model does not know.
+    pub(crate) async fn complete(&self, parts: Vec<Part>, transcript: &Transcript) -> Vec<Part> {
+        let supplies = self.now();
+        let mut parts = supplies.expand(parts);
+        let mut state = self.state.lock().await;
+        let is_new = |skill: &&Skill| !state.known.contains(&skill.path) && !knows(transcript, skill);
+        let new: Vec<&Skill> = supplies.skills.iter().filter(is_new).collect();
+        if !new.is_empty() {
+            parts.push(skills_part(&new));
+        }
+        state.known = supplies.skills.iter().map(|skill| skill.path.clone()).collect();
+        parts
+    }
+}
+
+/// Tells whether the model was told of a skill.
+fn knows(transcript: &Transcript, skill: &Skill) -> bool {
+    let named = transcript.system().contains(&skill.path.display().to_string());
+    named
+        || transcript.entries().iter().any(|entry| match entry {
+            Entry::Prompt(prompt) => is_told(&prompt.parts, skill),
+            Entry::Reply(_) | Entry::Result { .. } => false,
+        })
+}
+
+fn nobody(summary: &str, why: &str) -> String {
+    format!(
+        "This repository supplies {summary}, which is not used: it needs your approval and nobody could be asked \
+         ({why}). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it."
+    )
+}
