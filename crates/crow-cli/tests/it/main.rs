@@ -13,6 +13,8 @@ mod mcp;
 mod mcp_server;
 mod replay;
 mod sandbox;
+mod skills;
 mod survivors;
 mod tidy;
+mod trust;
 mod wire;

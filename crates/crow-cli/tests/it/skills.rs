@@ -1,0 +1,180 @@
+//! The person's own skills, prompt files and instructions, as the model and a client see them.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use crow_testkit::client::{FakeClient, World};
+use crow_testkit::{ModelServer, replay};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+/// What the person has in the configuration folder and in the project.
+const FILES: &[(&str, &str)] = &[
+    (".crow/AGENTS.md", "Be brief."),
+    (".crow/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships the site.\n---\nRun ship.sh.\n"),
+    (".crow/skills/deploy/ship.sh", "echo shipped\n"),
+    (
+        ".crow/prompts/review.md",
+        "---\ndescription: Reviews a file.\nargument-hint: FILE\n---\nReview $1 for $2.\n",
+    ),
+    (".crow/prompts/help.md", "Not this."),
+    ("project/sub/AGENTS.md", "The part."),
+];
+
+/// Plays one prompt with these files there; `shown` picks what to compare.
+#[track_caller]
+fn check(script: &str, text: &str, shown: impl Fn(&FakeClient, &[Value]) -> String, expected: &Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let model = ModelServer::start(script);
+        let world = World::new(model.base_url());
+        for (name, text) in FILES {
+            let path = world.home().join(name);
+            fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
+            fs::write(path, text).expect("a file can be written");
+        }
+        let mut client =
+            FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await;
+        client.answers.push_back("reject_once".into());
+        let session = client.new_session(&world.project()).await;
+        let id = client.prompt(&session, text).await;
+        client.answer_to(id).await.expect("the turn ends");
+        let home = world.home().display().to_string();
+        let requests = model.requests();
+        expected.assert_eq(&shown(&client, &requests).replace(&home, "$HOME"));
+        assert_eq!(model.refused(), Vec::<String>::new(), "the model refused a request");
+        if !requests.is_empty() {
+            let mut second =
+                FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await;
+            second.load(&session, &world.project()).await.expect("the session loads");
+            replay::check(&session, &client, &second);
+        }
+    });
+}
+
+fn said(requests: &[Value], role: &str) -> String {
+    let last = requests.last().cloned().unwrap_or_default();
+    let messages = last["messages"].as_array().into_iter().flatten();
+    let said = messages.filter(|message| message["role"] == role);
+    said.map(|message| format!("{}\n", message["content"].as_str().unwrap_or_default())).collect()
+}
+
+#[test]
+fn the_system_prompt_names_skills_and_instructions() {
+    check(
+        "text \"Hello.\"",
+        "hello",
+        |_, requests| {
+            let system = said(requests, "system");
+            system.split_once("(AGENTS.md):").map(|(_, end)| end.to_owned()).unwrap_or(system)
+        },
+        &expect![[r#"
+
+            Be brief.
+
+            More instructions stand in these files. Read one before you work below its folder:
+            - sub/AGENTS.md
+
+            Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
+            - deploy: Ships the site. ($HOME/.crow/skills/deploy/SKILL.md)
+        "#]],
+    );
+}
+
+#[test]
+fn a_skill_is_read_without_a_question_and_the_configuration_is_not() {
+    check(
+        "call read {\"file_path\":\"../.crow/skills/deploy/ship.sh\"} | call read {\"file_path\":\"../.crow/config.yaml\"}\ntext \"Done.\"",
+        "ship it",
+        |client, _| client.log(),
+        &expect![[r#"
+            < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
+            < call call-1-0 read "Read $HOME/.crow/skills/deploy/ship.sh" pending {"file_path":"../.crow/skills/deploy/ship.sh"}
+            < call call-1-1 read "Read $HOME/.crow/config.yaml" pending {"file_path":"../.crow/config.yaml"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\techo shipped\n"
+            ? Read $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
+            < call call-1-1 failed "not run: the person refused it"
+            < text[msg-4] Done.
+            < title ship it
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_stands_for_its_text_with_its_arguments() {
+    check(
+        "text \"Done.\"",
+        "/review 'a b.rs'\nspeed",
+        |_, requests| said(requests, "user"),
+        &expect![[r#"
+            /review 'a b.rs'
+            speed
+            <resource uri="crow:command/review">
+            The command /review stands for this:
+
+            Review a b.rs for speed.
+            </resource>
+        "#]],
+    );
+}
+
+#[test]
+fn a_skill_is_a_command_as_well() {
+    check(
+        "text \"Done.\"",
+        "/deploy to staging",
+        |_, requests| said(requests, "user"),
+        &expect![[r#"
+        /deploy to staging
+        <resource uri="crow:command/deploy">
+        The command /deploy asks for this skill. Paths in it start in $HOME/.crow/skills/deploy.
+
+        Run ship.sh.
+
+        to staging
+        </resource>
+    "#]],
+    );
+}
+
+#[test]
+fn what_only_looks_like_a_command_is_a_prompt() {
+    check(
+        "text \"Done.\"",
+        "/etc/hosts is broken",
+        |_, requests| said(requests, "user"),
+        &expect![[r#"
+        /etc/hosts is broken
+    "#]],
+    );
+}
+
+#[test]
+fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
+    check(
+        "",
+        "/help",
+        |client, _| {
+            let offers = client.updates.iter().map(|(_, update)| &update["availableCommands"]);
+            let last = offers.filter(|offer| offer.is_array()).next_back().cloned().unwrap_or(json!([]));
+            let offered = last.as_array().into_iter().flatten().map(|command| {
+                format!("/{} {} {}\n", command["name"], command["description"], command["input"]["hint"])
+            });
+            format!("{}\n{}", client.log(), offered.collect::<String>())
+        },
+        &expect![[r#"
+            < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
+            < text[note-1] - `/help`: Show the commands⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/stop`: Stop the turn that runs⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
+
+            /"help" "Show the commands" null
+            /"mode" "Show or change how much Crow may do on its own" "ask | accept-edits | plan | auto"
+            /"model" "Show or change the model" "name of a configured model"
+            /"stop" "Stop the turn that runs" null
+            /"review" "Reviews a file." "FILE"
+            /"deploy" "Ships the site." null
+        "#]],
+    );
+}
