@@ -12,7 +12,7 @@ impl Session {
     pub(super) async fn run_command(&mut self, command: &Command<'_>) -> String {
         let standing = self.standing.borrow().clone();
         let result = match command {
-            Command::Help => return commands::help(self.stock.commands()),
+            Command::Help => return commands::help(self.stock.commands().await),
             Command::Stop => {
                 self.on_cancel();
                 return "Stopped.\n".into();

@@ -30,6 +30,8 @@ pub(crate) struct Stock {
     now: RwLock<Arc<Supplies>>,
     /// One look at a time: a second one must not ask again.
     state: Mutex<State>,
+    /// Cancelled once the first look is over.
+    opened: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +58,8 @@ impl Stock {
         let rules = kit.settings().rules.clone();
         let now = RwLock::new(Arc::new(Supplies { rules, ..Supplies::default() }));
         let mut changed = toolbox.commands_changed();
-        let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state: Mutex::default() });
+        let (state, opened) = (Mutex::default(), CancellationToken::new());
+        let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state, opened });
         let told = Arc::downgrade(&stock);
         tokio::spawn(async move {
             while changed.changed().await.is_ok() {
@@ -72,8 +75,15 @@ impl Stock {
         self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Every command there is, once they were looked for. Waits for no question.
+    pub(crate) async fn commands(&self) -> Vec<CommandInfo> {
+        self.opened.cancelled().await;
+        self.offered()
+    }
+
     /// Takes in what is trusted already and tells the client, which was just told of our own commands.
     pub(crate) async fn open(&self) {
+        let _opened = self.opened.clone().drop_guard();
         let mut state = self.state.lock().await;
         state.offered = commands::on_offer();
         if let Some(survey) = self.survey().await {
@@ -172,7 +182,7 @@ impl Stock {
     }
 
     /// Every command there is now: Crow's own, then prompt files and skills, then the prompts of MCP servers.
-    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+    fn offered(&self) -> Vec<CommandInfo> {
         let more = self.now().commands().into_iter().chain(self.toolbox.commands());
         let mut offered = commands::on_offer();
         for command in more {
@@ -184,7 +194,7 @@ impl Stock {
     }
 
     fn offer(&self, state: &mut State) {
-        let offered = self.commands();
+        let offered = self.offered();
         if offered != state.offered {
             self.client.tell(&self.session, Update::Commands(offered.clone()));
             state.offered = offered;
