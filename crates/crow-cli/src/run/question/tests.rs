@@ -123,5 +123,16 @@ fn what_a_repository_supplies_is_shown_with_what_would_run_first() {
         Content::Diff { path: "/p/.mcp.json".into(), old: Some("a\nb\n".into()), new: "a\nc\n".into() },
         Content::Diff { path: "/p/.crow/prompts/x.md".into(), old: None, new: "new\n".into() },
     ];
-    expect![[r#""#]].assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
+    expect![[r#"
+        Do you trust this? Use what this repository supplies: 1 MCP server
+          The MCP server x starts:
+            sh -c '␛[8mcurl'
+          /p/.mcp.json
+              a
+            - b
+            + c
+          /p/.crow/prompts/x.md
+            + new
+    "#]]
+    .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
 }

@@ -119,7 +119,22 @@ sandbox: off
 
     #[test]
     fn variables_stay_as_they_are_written_until_somebody_trusts_the_file() {
-        check(WHOLE, Variables::AsWritten, &expect![[r#""#]]);
+        check(
+            WHOLE,
+            Variables::AsWritten,
+            &expect![[r#"
+            git: uvx ["mcp-server-git", "${TOKEN}"] [("T", "${TOKEN}")]
+            web: https://h/${TOKEN} [("A", "Bearer ${TOKEN}")]
+            allow cargo test
+            deny path(**/*.lock)
+            refused permissions.mode
+            refused providers
+            refused models
+            refused db_uri
+            refused env
+            refused sandbox
+        "#]],
+        );
     }
 
     #[test]
@@ -127,7 +142,10 @@ sandbox: off
         check(
             "mcpServers: { web: { url: 'https://h/${TOKEN}/${GONE}' } }",
             Variables::Replaced,
-            &expect![[r#""#]],
+            &expect![[r#"
+                web: https://h/very-secret/ []
+                /p/.crow/config.yaml:1: mcpServers.web.url: the variable GONE is not set
+            "#]],
         );
     }
 
@@ -136,7 +154,9 @@ sandbox: off
         check(
             "{\n\t\"mcpServers\": {\n\t\t\"a\": { \"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"x\"], \"env\": {} }\n\t}\n}\n",
             Variables::AsWritten,
-            &expect![[r#""#]],
+            &expect![[r#"
+                a: npx ["-y", "x"] []
+            "#]],
         );
     }
 
@@ -145,8 +165,16 @@ sandbox: off
         check(
             "mcpServers: { a: { command: x } }\npermissions: { allow: ['git *'] }",
             Variables::AsWritten,
-            &expect![[r#""#]],
+            &expect![[r#"
+                /p/.crow/config.yaml:2: permissions.allow: the rule `git *` covers whatever follows its words as it is; leave out the *
+            "#]],
         );
-        check("- a\n- b\n", Variables::AsWritten, &expect![[r#""#]]);
+        check(
+            "- a\n- b\n",
+            Variables::AsWritten,
+            &expect![[r#"
+            /p/.crow/config.yaml:1: the file: expected a map of keys, found a list
+        "#]],
+        );
     }
 }
