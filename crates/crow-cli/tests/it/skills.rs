@@ -86,18 +86,18 @@ fn the_system_prompt_names_skills_and_instructions() {
 #[test]
 fn a_skill_is_read_without_a_question_and_the_configuration_is_not() {
     check(
-        "call read {\"file_path\":\"../.crow/skills/deploy/ship.sh\"} | call read {\"file_path\":\"../.crow/config.yaml\"}\ntext \"Done.\"",
+        "call read {\"file_path\":\"../.crow/skills/deploy/ship.sh\"}\ncall read {\"file_path\":\"../.crow/config.yaml\"}\ntext \"Done.\"",
         "ship it",
         |client, _| client.log(),
         &expect![[r#"
             < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
             < call call-1-0 read "Read $HOME/.crow/skills/deploy/ship.sh" pending {"file_path":"../.crow/skills/deploy/ship.sh"}
-            < call call-1-1 read "Read $HOME/.crow/config.yaml" pending {"file_path":"../.crow/config.yaml"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\techo shipped\n"
+            < call call-3-0 read "Read $HOME/.crow/config.yaml" pending {"file_path":"../.crow/config.yaml"}
             ? Read $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
-            < call call-1-1 failed "not run: the person refused it"
-            < text[msg-4] Done.
+            < call call-3-0 failed "not run: the person refused it"
+            < text[msg-5] Done.
             < title ship it
         "#]],
     );
