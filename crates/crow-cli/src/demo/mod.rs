@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{Mode, Rules};
+use crow_core::{Mode, Network, Rules, Sandbox};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
 use serde_json::Map;
@@ -147,6 +147,9 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         db_path: home.join("crow").join("crow.db"),
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
+        sandbox: Sandbox::default(),
+        network: Network::Closed,
+        writable: Vec::new(),
         rules: Rules::default(),
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),

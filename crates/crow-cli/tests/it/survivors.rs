@@ -196,7 +196,7 @@ fn crow_that_is_killed_leaves_nothing() {
             ways.replace("CHAIN", &chain.display().to_string())
         };
         let script = format!("{}\nsleep {command}", away(&command, &folder.path().join("one")));
-        let model = ModelServer::start(format!("call terminal {}", json!({"command": script})));
+        let model = ModelServer::start(format!("call terminal {}", json!({"command": script})).as_str());
         let world = World::new(model.base_url());
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let launcher = format!("{}\nsleep {server}", away(&server, &folder.path().join("two")));
