@@ -71,7 +71,9 @@ fn gone(what: &str, mark: &str) {
 }
 
 fn warden(script: &str) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new("env");
+    // A shell cannot trap what whoever runs the tests ignores.
+    command.arg("--default-signal=INT,QUIT,HUP").arg(binary());
     command.args(["sandbox-exec", "--free", "--", "sh", "-c", script]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
