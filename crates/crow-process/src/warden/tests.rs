@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
 use std::path::PathBuf;
 
