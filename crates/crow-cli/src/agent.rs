@@ -90,7 +90,8 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
 pub(crate) fn equipment(settings: &Settings) -> Equipment {
     let warden = about().program.map(|exe| {
         let protected = vec![crow_tools::resolve(&settings.dir)];
-        let rules = StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
+        let rules =
+            StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
         Warden::new(exe, rules)
     });
     Equipment {

@@ -71,7 +71,7 @@ fn offer(settings: &Settings, cwd: PathBuf) -> Offer {
         secret_variables: settings.secret_variables.clone(),
         mode: settings.mode,
         rules: settings.rules.clone(),
-        sandbox: crow_core::Sandbox::default(),
+        sandbox: settings.sandbox,
         readable: vec![agent::spill_dir(settings)],
         protected: vec![crow_tools::resolve(&settings.dir)],
     }

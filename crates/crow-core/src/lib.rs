@@ -5,8 +5,8 @@
 //! here knows a wire format. Everything is a value in and a value out.
 
 mod confinement;
-mod hook;
 mod front_matter;
+mod hook;
 mod ids;
 mod mcp;
 mod message;
@@ -26,8 +26,8 @@ pub mod shell;
 pub mod slash;
 
 pub use confinement::{Approval, Confinement, Network, Sandbox};
-pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use front_matter::FrontMatter;
+pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{

@@ -101,10 +101,7 @@ impl Command {
 }
 
 fn started(program: String, error: io::Error) -> SpawnError {
-    match error.kind() {
-        io::ErrorKind::NotFound => SpawnError::NoProgram { program },
-        _ => error.into(),
-    }
+    if error.kind() == io::ErrorKind::NotFound { SpawnError::NoProgram { program } } else { error.into() }
 }
 
 /// A session of its own rather than only a group: without a controlling terminal a program that wants to

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Command, Ended, Groups, Output, SpawnError,
     groups::Guard,
-    output::Collector,
-    run::{GRACE, REAP, how, leader},
+    output::{Collector, Kept},
+    program::{GRACE, REAP, how, leader},
 };
 
 /// How long output is still awaited when the child is gone; only a process it left behind holds the pipes.
@@ -73,8 +73,8 @@ pub async fn filter(
         pipes: Pipes::default(),
         input,
         n_written: 0,
-        stdout: Collector::new(bounds.stdout_bytes, 0, None),
-        stderr: Collector::new(0, bounds.stderr_bytes, None),
+        stdout: Collector::new(Kept { head_bytes: bounds.stdout_bytes, tail_bytes: 0, spill: None }),
+        stderr: Collector::new(Kept { head_bytes: 0, tail_bytes: bounds.stderr_bytes, spill: None }),
     };
     filter.pipes = Pipes::of(&mut filter.child);
     let ended = match filter.watch(cut, deadline).await? {
@@ -180,7 +180,7 @@ impl Filter {
             tracing::warn!("a killed child has not gone");
         }
         self.drain(Instant::now() + DRAIN).await;
-        (self.stdout.end().await, self.stderr.end().await)
+        (self.stdout.take().await, self.stderr.take().await)
     }
 }
 

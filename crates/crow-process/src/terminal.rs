@@ -55,6 +55,7 @@ impl TerminalInput {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the crate may add to its errors")]
 fn plainly(error: pty_process::Error) -> io::Error {
     match error {
         pty_process::Error::Io(error) => error,

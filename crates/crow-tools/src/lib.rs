@@ -25,8 +25,8 @@ mod serve;
 
 mod files;
 mod hits;
-mod nofollow;
 mod hook;
+mod nofollow;
 mod text;
 mod walk;
 

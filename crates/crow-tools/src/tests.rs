@@ -1,7 +1,7 @@
 mod calls;
 mod edit;
-mod hostile;
 mod hook;
+mod hostile;
 mod mcp;
 mod mcp_hostile;
 mod mcp_http;

@@ -77,7 +77,11 @@ impl ToolCx<'_> {
         }
         let judged = match self.touch {
             Touch::Reads(paths) | Touch::Writes(paths) => paths.as_slice(),
-            Touch::Nothing | Touch::Runs(_) | Touch::Calls { .. } => &[],
+            Touch::Nothing
+            | Touch::Runs(_)
+            | Touch::Calls { .. }
+            | Touch::Fetches { .. }
+            | Touch::Searches => &[],
         };
         let path = self.workspace.resolve(path);
         let is_judged = path.to_str().is_some_and(|path| judged.iter().any(|judged| judged == path));

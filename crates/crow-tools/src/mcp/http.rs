@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr};
 
 use crow_core::McpServer;
 use reqwest::{
-    Client, ClientBuilder, Url,
+    Client, Url,
     header::{HeaderName, HeaderValue},
     redirect::{Attempt, Policy},
 };

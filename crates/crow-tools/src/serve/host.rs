@@ -90,6 +90,7 @@ impl Host {
             work: spelled(workspace.roots()),
             readable: spelled(&self.offer.readable),
             protected: spelled(&self.offer.protected),
+            repository: spelled(&workspace.repositories()),
         };
         let mode = law::mode(self.offer.mode, &facets.touch);
         let law = Law { mode, rules: &self.offer.rules, roots: &roots, resolve: &resolve };
@@ -135,6 +136,7 @@ impl Host {
         let cx = ToolCx {
             workspace: &workspace,
             editor: None,
+            touch: &facets.touch,
             confinement: self.offer.sandbox.confinement(law::mode(self.offer.mode, &facets.touch), approval),
             cut: &context.ct,
             progress: &progress,

@@ -31,7 +31,7 @@ async fn wrong_calls() {
     ];
     check(|_| (), &calls, expect![[r#"
         > fly Other Nothing
-        Failed: there is no tool `fly`; the tools are: read, write, edit, terminal, grep, glob, todo
+        Failed: there is no tool `fly`; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
         > read Read Nothing
         Failed: `read` was not run: `file_path` is missing; it must be a string
         > read Read Nothing
@@ -84,7 +84,7 @@ async fn nothing_runs_in_a_cancelled_turn() {
 fn names_are_unique() {
     let mut tools = Tools::builtin(crate::Equipment::default());
     let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-    expect!["read write edit terminal grep glob todo"].assert_eq(&names.join(" "));
+    expect!["read write edit terminal grep glob web_search web_fetch todo"].assert_eq(&names.join(" "));
     let taken = tools.add(std::sync::Arc::new(crate::todo::Todo::new()));
     assert!(taken.is_err());
 }

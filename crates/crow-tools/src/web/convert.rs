@@ -23,6 +23,9 @@ const ELEMENTS_MAX: usize = 20_000;
 /// More is an attack on the parser.
 const REOPENED_MAX: usize = 100_000;
 
+/// A second or two of an optimized program at worst, and a hundred times what pages of this size need.
+const ESCAPING_MAX: usize = 10_000_000_000;
+
 /// What is shorter than this is a menu or a login page as often as an article.
 const ARTICLE_CHARS_MIN: usize = 250;
 
@@ -39,7 +42,8 @@ pub(super) fn markdown(html: &str, url: &Url) -> Option<String> {
 }
 
 fn is_tame(shape: &Shape) -> bool {
-    shape.depth <= DEPTH_MAX && shape.n_elements <= ELEMENTS_MAX && shape.n_reopened <= REOPENED_MAX
+    let Shape { n_elements, depth, n_reopened, escaping } = *shape;
+    depth <= DEPTH_MAX && n_elements <= ELEMENTS_MAX && n_reopened <= REOPENED_MAX && escaping <= ESCAPING_MAX
 }
 
 /// Does what may panic on a page nobody thought of.

@@ -102,6 +102,9 @@ fn encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
         Kind::Text if essence(content_type).ends_with("xml") => label(begin, "encoding"),
         Kind::Text | Kind::Image | Kind::Binary => None,
     };
+    // What could be read as ASCII is no UTF-16, whatever it says.
+    let own =
+        || own().map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding });
     match named.or_else(own) {
         Some(encoding) => encoding,
         None if is_utf8(bytes) => UTF_8,
@@ -109,14 +112,13 @@ fn encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
     }
 }
 
-/// Reads `key=label`, quoted or not. What is read as ASCII cannot be UTF-16.
+/// Reads `key=label`, quoted or not.
 fn label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let (_, rest) = text.split_once(key)?;
     let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
     let ends = |letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.' | ':');
-    let encoding = Encoding::for_label(rest.split(ends).next()?.as_bytes())?;
-    Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+    Encoding::for_label(rest.split(ends).next()?.as_bytes())
 }
 
 /// A text that was cut may end inside a character.

@@ -79,6 +79,8 @@ pub(super) struct Shape {
     pub(super) depth: usize,
     /// The elements that a parser would make more than are written.
     pub(super) n_reopened: usize,
+    /// What writing the page down again may cost: each character that has to be escaped looks through its whole text.
+    pub(super) escaping: usize,
 }
 
 pub(super) type Name = [u8; NAME_BYTES_MAX];
@@ -89,6 +91,7 @@ pub(super) fn measure(html: &str) -> Shape {
     let mut scan = Scan::default();
     let mut at = 0_usize;
     while let Some(next) = find(bytes, at, b"<") {
+        scan.text(&bytes[at..next]);
         at = next + 1;
         match bytes.get(at) {
             Some(b'!') if bytes[at..].starts_with(b"!--") => at = past_comment(bytes, at + 1),
@@ -100,11 +103,13 @@ pub(super) fn measure(html: &str) -> Shape {
             }
             Some(first) if first.is_ascii_alphabetic() => {
                 let (name, length) = name(&bytes[at..]);
-                let ends_itself;
-                (at, ends_itself) = past_attributes(bytes, at + length);
+                let (end, ends_itself) = past_attributes(bytes, at + length);
+                scan.tag(&bytes[at..end]);
+                at = end;
                 if scan.is_text(&name) {
                     let begin = at;
                     at = past_text(bytes, at, &name);
+                    scan.text(&bytes[begin..at]);
                     scan.count();
                     // A script in a comment in a script goes on behind its end.
                     scan.is_muddled |= find(&bytes[..at], begin, b"<!--").is_some();
@@ -114,10 +119,13 @@ pub(super) fn measure(html: &str) -> Shape {
                     scan.begin(name);
                 }
             }
-            _ => {}
+            _ => scan.text(b"<"),
         }
     }
-    scan.shape
+    scan.text(bytes.get(at..).unwrap_or_default());
+    // Texts that are apart in the page may be one for a parser.
+    let escaping = scan.n_escaped.saturating_mul(scan.n_text_bytes);
+    Shape { escaping: escaping.saturating_add(scan.shape.escaping), ..scan.shape }
 }
 
 /// What is open at a place of a page.
@@ -128,6 +136,8 @@ struct Scan {
     n_open: HashMap<Name, usize>,
     depth: usize,
     n_to_reopen: usize,
+    n_escaped: usize,
+    n_text_bytes: usize,
     /// The page's nesting is not what its tags say, so that nothing is left out from here on: a parser may read as
     /// elements what looks like text.
     is_muddled: bool,
@@ -148,6 +158,19 @@ impl Scan {
     fn is_drawing(&self) -> bool {
         let is_inside = self.is_open(b"svg") && !self.is_open(b"title") && !self.is_open(b"desc");
         is_inside && !self.is_muddled
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.n_escaped += n_escaped(text);
+        self.n_text_bytes += text.len();
+    }
+
+    fn tag(&mut self, tag: &[u8]) {
+        let values = tag.strip_suffix(b">").unwrap_or(tag);
+        let n_quotes = values.iter().filter(|byte| **byte == b'"').count();
+        // Two of them around each value are no part of it, but they are few or the values are short.
+        let cost = (n_escaped(values) + n_quotes).saturating_mul(values.len());
+        self.shape.escaping = self.shape.escaping.saturating_add(cost);
     }
 
     fn count(&mut self) {
@@ -177,6 +200,11 @@ impl Scan {
         self.n_to_reopen -= usize::from(is_one_of(&REOPENED, name));
         self.is_muddled |= self.stack.pop() != Some(*name);
     }
+}
+
+/// Counts what may have to be escaped; the last of them begins a space that does not break.
+fn n_escaped(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| matches!(byte, b'&' | b'<' | b'>' | 0xC2)).count()
 }
 
 pub(super) fn is_one_of(names: &[&[u8]], name: &Name) -> bool {

@@ -105,7 +105,32 @@ fn what_is_no_address_says_so() {
             "http://a%00b.com/",
             &long,
         ],
-        &expect![[""]],
+        &expect![[r#"
+            : the address is empty
+             \n : the address is empty
+            example.com/x: it is no whole address (relative URL without a base); begin with https://
+            //example.com/x: it is no whole address (relative URL without a base); begin with https://
+            localhost:3000: only addresses that begin with http:// or https:// can be fetched
+            file:///etc/passwd: only addresses that begin with http:// or https:// can be fetched
+            ftp://example.com/: only addresses that begin with http:// or https:// can be fetched
+            data:text/html,<b>x</b>: only addresses that begin with http:// or https:// can be fetched
+            javascript:alert(1): only addresses that begin with http:// or https:// can be fetched
+            view-source:http://example.com: only addresses that begin with http:// or https:// can be fetched
+            http://: it is no address: empty host
+            http://:80/: it is no address: empty host
+            http://exa mple.com/: the address has white space or control characters in it
+            http://example.com/\u{0}: the address has white space or control characters in it
+            http://example.com/a\r\nHost: evil: the address has white space or control characters in it
+            http://exa\u{2028}mple.com/: the address has white space or control characters in it
+            http://user@example.com/: the address has a user name or a password in it; leave them out
+            http://:secret@example.com/: the address has a user name or a password in it; leave them out
+            http://example.com@127.0.0.1/: the address has a user name or a password in it; leave them out
+            http://example.com:99999/: it is no address: invalid port number
+            http://256.256.256.256/: it is no address: invalid IPv4 address
+            http://[::1/: it is no address: invalid IPv6 address
+            http://a%00b.com/: it is no address: invalid international domain name
+            http://example.com/aaaaaaaaaaaaaaaaaaaaa: the address is too long (1048595 bytes, the limit is 8192)
+        "#]],
     );
 }
 
@@ -123,7 +148,16 @@ fn what_is_odd_is_read_as_browsers_do() {
             "http://127.0.0.1:22/",
             &format!("http://example.com/{}", "é".repeat(100)),
         ],
-        &expect![[""]],
+        &expect![[r#"
+             https://Example.com:443/a?b#c : Public https://example.com/a?b at example.com
+            HTTP:example.com: Public http://example.com/ at example.com
+            http:\\\\example.com\\a: Public http://example.com/a at example.com
+            http://example.com:8080/../a: Public http://example.com:8080/a at example.com:8080
+            https://\u{430}pple.com/: Public https://xn--pple-43d.com/ at xn--pple-43d.com
+            http://127.0.0.1#@example.com/: Private http://127.0.0.1/ at 127.0.0.1
+            http://127.0.0.1:22/: Private http://127.0.0.1:22/ at 127.0.0.1:22
+            http://example.com/\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}: Public http://example.com/%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A… at example.com
+        "#]],
     );
 }
 

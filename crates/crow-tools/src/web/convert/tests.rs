@@ -87,6 +87,7 @@ fn check_hostile(name: &str, html: String) {
     let ended = thread.spawn(move || markdown(&html, &url()).map(|text| text.len()));
     let n_bytes = ended.unwrap().join().unwrap();
     let took = begin.elapsed();
+    eprintln!("{name}: {took:?}, {n_bytes:?} bytes");
     assert!(n_bytes.is_some_and(|n_bytes| n_bytes > 0), "{name}");
     assert!(took < TIME_MAX, "{name}: {took:?}");
 }
@@ -143,8 +144,8 @@ fn oddities() {
         ),
     );
     check_hostile("misnested", format!("{bait}{}", "<a><b><p></a></b>".repeat(50_000)));
-    check_hostile("entities", format!("{bait}{}", "&amp;&lt;&#x10FFFF;&#0;&nosuch;".repeat(5_000)));
-    check_hostile("ampersands", format!("{bait}{}", "&".repeat(100_000)));
+    check_hostile("entities", format!("{bait}{}", "&amp;&lt;&#x10FFFF;&#0;&nosuch;".repeat(500)));
+    check_hostile("ampersands", format!("{bait}{}", "&".repeat(2_000_000)));
     check_hostile("attribute", format!("{bait}<p class='{}'>x", "a ".repeat(100_000)));
     check_hostile(
         "attributes",
@@ -152,7 +153,7 @@ fn oddities() {
     );
     check_hostile("comments", format!("{bait}{}", "<!-- x -->".repeat(10_000)));
     check_hostile("open comment", format!("{bait}{}", "<!--".repeat(50_000)));
-    check_hostile("less than", format!("{bait}{}", "<".repeat(100_000)));
+    check_hostile("less than", format!("{bait}{}", "<".repeat(2_000_000)));
     check_hostile("one word", format!("{bait}<p>{}", "a".repeat(100_000)));
     check_hostile("blanks", format!("{bait}<p>{}", " ".repeat(100_000)));
     check_hostile("newlines", format!("{bait}<pre>{}", "\n".repeat(100_000)));
@@ -168,5 +169,11 @@ fn what_is_too_deep_is_plain_text() {
         "<title>T</title><script>x</script>{}<p>a &amp; <b>b</b><!-- c --> 1 < 2</p>é<br>d",
         "<div>".repeat(600)
     );
-    check(&html, &expect![[""]]);
+    check(
+        &html,
+        &expect![[r#"
+        a & b 1 < 2
+        é
+        d"#]],
+    );
 }

@@ -3,7 +3,7 @@ use super::*;
 /// Measures a page as (elements, depth, reopened).
 #[track_caller]
 fn check(html: &str, expected: (usize, usize, usize)) {
-    let Shape { n_elements, depth, n_reopened } = measure(html);
+    let Shape { n_elements, depth, n_reopened, .. } = measure(html);
     assert_eq!((n_elements, depth, n_reopened), expected, "{}", html.get(..80).unwrap_or(html));
 }
 
@@ -78,6 +78,18 @@ fn drawings_are_not_deep() {
 fn elements_that_are_opened_again_are_counted() {
     check("<b><p>x<p>y", (3, 1, 2));
     check(&format!("{}{}", "<b id=1>".repeat(100), "<p>x".repeat(100)), (200, 100, 4950 + 10_000));
+}
+
+#[test]
+fn what_is_escaped_is_counted_with_all_the_text_it_may_be_in() {
+    let escaping = |html: &str| measure(html).escaping;
+    assert_eq!(escaping("<p>ab<p>cd"), 0);
+    assert_eq!(escaping("&&<p>&&"), 4 * 4);
+    assert_eq!(escaping("<<<"), 3 * 3);
+    assert_eq!(escaping("a\u{a0}b"), 4);
+    assert_eq!(escaping("<title>&</title>"), 3 * "&</title>".len());
+    assert_eq!(escaping("<p title='&&'>"), 2 * "p title='&&'".len());
+    assert_eq!(escaping("<p title=\"&\">"), 3 * "p title='&'".len());
 }
 
 #[test]
