@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use crate::{Ended, Happened, Output, Program, output::Collector, terminal::TerminalInput};
+use crate::{Ended, Happened, Output, Program, output::Collector, program::Nobody, terminal::TerminalInput};
 
 /// Whoever holds a job waits for its answer, so one order is at work and few wait.
 const ORDERS_LEN: usize = 4;
@@ -202,13 +202,13 @@ async fn live(
             },
             () = sleep_until(beat.next), if beat.is_over() => beat = Beat::begin(),
             read = program.source.read(&mut program.buffer), if !beat.is_over() => {
-                beat.n_bytes += program.take(read, None).await;
+                beat.n_bytes += program.take(read, &mut Nobody).await;
                 pulse.send_modify(|pulse| pulse.n_unread = program.output.n_bytes());
             }
         }
     };
-    let ended = program.settle(happened).await;
-    Some((ended, program.close().await))
+    let ended = program.settle(happened, &mut Nobody).await;
+    Some((ended, program.close(&mut Nobody).await))
 }
 
 async fn give(output: &mut Collector, answer: oneshot::Sender<Output>, pulse: &watch::Sender<Pulse>) {

@@ -83,6 +83,13 @@ impl<F: FnMut(&str) + Send> Watcher for F {
     }
 }
 
+/// For a program that nobody looks at.
+pub(crate) struct Nobody;
+
+impl Watcher for Nobody {
+    fn picture(&mut self, _text: &dyn Fn() -> String) {}
+}
+
 /// Why nobody waits for a program any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
@@ -163,17 +170,17 @@ impl Program {
                     (shown_at, has_news) = (Instant::now(), false);
                 }
                 read = self.source.read(&mut self.buffer) => {
-                    let n_bytes = self.take(read, Some(&mut *watcher)).await;
+                    let n_bytes = self.take(read, watcher).await;
                     has_news |= n_bytes > 0;
                 }
             }
         }
     }
 
-    /// Brings it to its end, whatever happened.
-    pub async fn finish(mut self, happened: Happened) -> Ran {
-        let ended = self.settle(happened).await;
-        Ran { ended, output: self.close().await.take().await }
+    /// Brings it to its end, whatever happened; `watcher` sees what it still says.
+    pub async fn finish(mut self, happened: Happened, watcher: &mut (dyn Watcher + '_)) -> Ran {
+        let ended = self.settle(happened, watcher).await;
+        Ran { ended, output: self.close(watcher).await.take().await }
     }
 
     /// Lets it run on by itself, for no longer than `lifetime`.
@@ -182,18 +189,18 @@ impl Program {
     }
 
     /// Takes what it still says when it is gone, or asks it to go.
-    pub(crate) async fn settle(&mut self, happened: Happened) -> Ended {
+    pub(crate) async fn settle(&mut self, happened: Happened, watcher: &mut (dyn Watcher + '_)) -> Ended {
         match happened {
             Happened::Exited(status) => {
-                self.drain(Instant::now() + DRAIN).await;
+                self.drain(Instant::now() + DRAIN, watcher).await;
                 how(status)
             }
             Happened::TimedOut => {
-                self.ask_to_end().await;
+                self.ask_to_end(watcher).await;
                 Ended::TimedOut
             }
             Happened::Cut => {
-                self.ask_to_end().await;
+                self.ask_to_end(watcher).await;
                 Ended::Cancelled
             }
         }
@@ -201,13 +208,13 @@ impl Program {
 
     /// Reads until every writer is gone or the time is over. What the pipe holds already is read even by
     /// a busy machine that notices late.
-    async fn drain(&mut self, deadline: Instant) {
+    async fn drain(&mut self, deadline: Instant, watcher: &mut (dyn Watcher + '_)) {
         let mut n_late_max = PIPE_BYTES_MAX;
         while self.source.is_open() && n_late_max > 0 {
             tokio::select! {
                 biased;
                 read = self.source.read(&mut self.buffer) => {
-                    let n_bytes = self.take(read, None).await;
+                    let n_bytes = self.take(read, watcher).await;
                     if Instant::now() >= deadline {
                         n_late_max = n_late_max.saturating_sub(n_bytes);
                     }
@@ -217,40 +224,34 @@ impl Program {
         }
     }
 
-    async fn ask_to_end(&mut self) {
+    async fn ask_to_end(&mut self, watcher: &mut (dyn Watcher + '_)) {
         self.group.terminate();
         if self.input.is_some() {
             self.group.hang_up();
         }
         let deadline = Instant::now() + GRACE;
-        self.drain(deadline).await;
+        self.drain(deadline, watcher).await;
         // How it ends is of no interest any more, only that it does.
         let _ = tokio::time::timeout_at(deadline, self.child.wait()).await;
     }
 
     /// Kills what is left of the group and takes what is left to read.
-    pub(crate) async fn close(mut self) -> Collector {
+    pub(crate) async fn close(mut self, watcher: &mut (dyn Watcher + '_)) -> Collector {
         self.group.kill();
         if timeout(REAP, self.child.wait()).await.is_err() {
             tracing::warn!("a killed child has not gone");
         }
-        self.drain(Instant::now() + DRAIN).await;
+        self.drain(Instant::now() + DRAIN, watcher).await;
         self.output
     }
 
     /// Takes in what was read into the buffer, and says how much that was.
-    pub(crate) async fn take(
-        &mut self,
-        read: io::Result<usize>,
-        watcher: Option<&mut (dyn Watcher + '_)>,
-    ) -> usize {
+    pub(crate) async fn take(&mut self, read: io::Result<usize>, watcher: &mut (dyn Watcher + '_)) -> usize {
         match read {
             Ok(0) => self.source = Source::Ended,
             Ok(n_bytes) => {
                 let piece = &self.buffer[..n_bytes];
-                if let Some(watcher) = watcher {
-                    watcher.piece(piece);
-                }
+                watcher.piece(piece);
                 self.output.push(piece).await;
                 return n_bytes;
             }

@@ -38,5 +38,5 @@ pub async fn run(
     let kept = Kept { head_bytes, tail_bytes, spill };
     let mut program = Program::start(groups, command, Line::Pipe, kept).await?;
     let happened = program.watch(cut, deadline, &mut watcher).await?;
-    Ok(program.finish(happened).await)
+    Ok(program.finish(happened, &mut watcher).await)
 }

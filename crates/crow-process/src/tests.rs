@@ -13,8 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Bounds, Command, Companion, Groups, Kept, Output, Pipes, Ran, SpawnError, accompany, output::Collector,
-    run,
+    Bounds, Command, Companion, Groups, Kept, Output, Pipes, Ran, SpawnError, Watcher, accompany,
+    output::Collector, run,
 };
 
 /// Far beyond what anything here takes; reached only when something hangs.
@@ -66,6 +66,27 @@ async fn environment_and_input() {
     let script =
         "echo $CROW_ADDED ${HOME:-no home}; cat; echo end; (: < /dev/tty) 2> /dev/null || echo no tty";
     check(script, expect![["Exited(0)\nadded no home\nend\nno tty\n"]]).await;
+}
+
+/// Looks at pieces and at no picture.
+struct Pieces(Vec<u8>);
+
+impl Watcher for &mut Pieces {
+    fn piece(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn picture(&mut self, _text: &dyn Fn() -> String) {}
+}
+
+#[tokio::test]
+async fn a_watcher_sees_every_piece_of_what_ends_at_once() {
+    let mut pieces = Pieces(Vec::new());
+    for _ in 0..20 {
+        let cut = CancellationToken::new();
+        run(&Groups::new(), sh("echo one; echo two >&2"), bounds(STUCK), &cut, &mut pieces).await.unwrap();
+    }
+    assert_eq!(String::from_utf8_lossy(&pieces.0), "one\ntwo\n".repeat(20));
 }
 
 #[tokio::test]

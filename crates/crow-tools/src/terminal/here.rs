@@ -61,7 +61,6 @@ impl Terminal {
         let mut watcher = watcher(cx, route);
         let happened = program.watch(cx.cut, deadline, watcher.as_mut()).await;
         let happened = happened.map_err(|error| not_run(&error.into()))?;
-        drop(watcher);
         let seat = match (happened, start.timeout) {
             // Where there is no room for one more job, it has had its time.
             (Happened::TimedOut, None) => cx.workspace.jobs().reserve().ok(),
@@ -75,7 +74,7 @@ impl Terminal {
                 Came::Runs { entry, output, waited: Some(patience) }
             }
             None => {
-                let ran = program.finish(happened).await;
+                let ran = program.finish(happened, watcher.as_mut()).await;
                 Came::Ended(How::Here(ran.ended), ran.output)
             }
         };
