@@ -20,7 +20,7 @@ fn the_editors_terminals() {
             > prompt go
             < call call-1-0 terminal "`cat a.txt; exit 3`" pending {"command":"cat a.txt; exit 3"}
             < call call-1-0 in_progress
-            > terminal create term-1: /bin/sh -c cat a.txt; exit 3
+            > terminal create term-1: (held) /bin/sh -c cat a.txt; exit 3
             < call call-1-0 in_progress terminal term-1
             < call call-1-0 failed
             > terminal release term-1
@@ -49,7 +49,7 @@ fn a_command_runs_too_long_in_the_editor() {
             > prompt go
             < call call-1-0 terminal "`echo begun; tail -f /dev/null`" pending {"command":"echo begun; tail -f /dev/null","timeout":1}
             < call call-1-0 in_progress
-            > terminal create term-1: /bin/sh -c echo begun; tail -f /dev/null
+            > terminal create term-1: (held) /bin/sh -c echo begun; tail -f /dev/null
             < call call-1-0 in_progress terminal term-1
             > terminal kill term-1
             < call call-1-0 failed
@@ -78,7 +78,37 @@ fn a_job_in_the_editors_terminal() {
         > prompt go
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`echo up; tail -f /dev/null` in the background" pending {"command":"echo up; tail -f /dev/null","background":true}
+            < call call-1-0 in_progress
+            > terminal create term-1: (held) /bin/sh -c echo up; tail -f /dev/null
+            < call call-1-0 in_progress terminal term-1
+            < call call-1-0 completed
+            < call call-3-0 terminal "Read job-1" pending {"command":"","is_input":true}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "(nothing new)\njob-1 is running"
+            < call call-5-0 terminal "job-1 ← crow" pending {"command":"crow","is_input":true,"job":"job-1"}
+            < call call-5-0 in_progress
+            < call call-5-0 failed "nothing can be typed to job-1: it runs in the client's terminal, where only the person can; it can be read, and ended with reset"
+            < call call-7-0 terminal "End all jobs" pending {"command":"","reset":true}
+            < call call-7-0 in_progress
+            > terminal kill term-1
+            > terminal release term-1
+            < call call-7-0 completed "ended job-1 `echo up; tail -f /dev/null`"
+            < text[msg-9] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"echo up; tail -f /dev/null\",\"background\":true}")
+            model saw tool: "up\njob-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
+            model saw assistant: terminal("{\"command\":\"\",\"is_input\":true}")
+            model saw tool: "(nothing new)\njob-1 is running"
+            model saw assistant: terminal("{\"command\":\"crow\",\"is_input\":true,\"job\":\"job-1\"}")
+            model saw tool: "nothing can be typed to job-1: it runs in the client's terminal, where only the person can; it can be read, and ended wi"
+            model saw assistant: terminal("{\"command\":\"\",\"reset\":true}")
+            model saw tool: "ended job-1 `echo up; tail -f /dev/null`"
+        "#]],
     );
 }
 
@@ -96,7 +126,33 @@ fn a_job_of_our_own() {
         > prompt go
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`echo up; cat` in the background" pending {"command":"echo up; cat","background":true}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "up\njob-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
+            < call call-3-0 terminal "job-1 ← crow" pending {"command":"crow","is_input":true}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "crow\ncrow\njob-1 is running"
+            < call call-5-0 terminal "job-1 ← C-c" pending {"command":"C-c","is_input":true,"job":"job-1","timeout":60}
+            < call call-5-0 in_progress
+            < call call-5-0 failed "^C\njob-1 is over: ended by signal 2"
+            < call call-7-0 terminal "End all jobs" pending {"command":"","reset":true}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "job-1 `echo up; cat` had ended already"
+            < text[msg-9] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"echo up; cat\",\"background\":true}")
+            model saw tool: "up\njob-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
+            model saw assistant: terminal("{\"command\":\"crow\",\"is_input\":true}")
+            model saw tool: "crow\ncrow\njob-1 is running"
+            model saw assistant: terminal("{\"command\":\"C-c\",\"is_input\":true,\"job\":\"job-1\",\"timeout\":60}")
+            model saw tool: "^C\njob-1 is over: ended by signal 2"
+            model saw assistant: terminal("{\"command\":\"\",\"reset\":true}")
+            model saw tool: "job-1 `echo up; cat` had ended already"
+        "#]],
     );
 }
 
