@@ -9,6 +9,7 @@ mod dependencies;
 mod endings;
 mod golden;
 mod held;
+mod hooks;
 mod mcp;
 mod mcp_server;
 mod replay;
