@@ -38,22 +38,7 @@ pub(crate) async fn run_calls(
     for (call, facets) in calls.iter().zip(&facets) {
         announce(cx, tools, call, facets);
     }
-    let settings = cx.kit.settings();
-    let supplies = cx.stock.now();
-    let folders = supplies.folders().map(|folder| folder.display().to_string());
-    let gate = Gate {
-        asking: Mutex::default(),
-        grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
-        told: std::mem::take(&mut talk.told),
-        roots: Roots {
-            work: spelled(cx.workspace.roots()),
-            readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
-            protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
-            repository: spelled(&cx.workspace.repositories()),
-        },
-        settings,
-        supplies,
-    };
+    let gate = Gate::new(cx, talk);
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
     for (index, call) in calls.iter().enumerate() {
@@ -230,6 +215,25 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    fn new(cx: &TurnCx<'_>, talk: &mut Conversation) -> Self {
+        let settings = cx.kit.settings();
+        let supplies = cx.stock.now();
+        let folders = supplies.folders().map(|folder| folder.display().to_string());
+        Self {
+            asking: Mutex::default(),
+            grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
+            told: std::mem::take(&mut talk.told),
+            roots: Roots {
+                work: spelled(cx.workspace.roots()),
+                readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
+                protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
+                repository: spelled(&cx.workspace.repositories()),
+            },
+            settings,
+            supplies,
+        }
+    }
+
     fn grants(&self) -> std::sync::MutexGuard<'_, Grants> {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Answered, OfferAlways, Question};
+use crow_acp::{Answered, OfferAlways, Question, Subject};
 use crow_core::{Approval, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
 
 use crate::calls::Gate;
@@ -71,6 +71,7 @@ impl Gate {
         }
         let _turn_to_ask = self.asking.lock().await;
         let question = Question {
+            subject: Subject::Call,
             call: call.id,
             facets,
             arguments: &call.arguments.object(),

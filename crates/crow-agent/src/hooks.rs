@@ -16,7 +16,7 @@ use crate::run_turn::{Conversation, TurnCx};
 const GO_ONS_MAX: u32 = 3;
 
 /// Where text comes from that a hook adds to a prompt.
-const ADDED_BY: &str = "hook:UserPromptSubmit";
+const ADDED_BY: &str = "crow:hook/UserPromptSubmit";
 
 const CUT: &str = "not run: the turn was cancelled";
 const OVER: &str = "not run: a hook ended the turn before it";
@@ -75,8 +75,8 @@ impl HookMarks {
 
 /// Runs the hooks of a moment until one objects.
 async fn hear(cx: &TurnCx<'_>, moment: Moment<'_>) -> Heard {
-    let settings = cx.kit.settings();
-    let hooks: Vec<&Hook> = settings.hooks.iter().filter(|hook| hook.is_for(&moment)).collect();
+    let supplies = cx.stock.now();
+    let hooks: Vec<&Hook> = supplies.hooks.iter().filter(|hook| hook.is_for(&moment)).collect();
     let mut heard = Heard::default();
     if hooks.is_empty() {
         return heard;

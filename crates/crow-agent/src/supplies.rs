@@ -15,7 +15,9 @@ mod texts;
 use std::path::{Path, PathBuf};
 use std::{fmt, slice};
 
-use crow_core::{CommandInfo, McpServer, Part, Rules, slash};
+use crow_core::{CommandInfo, Hook, McpServer, Part, Rules, slash};
+
+use crate::kit::KitSettings;
 
 pub(crate) use self::found::root;
 pub(crate) use self::reading::{Inside, text as read_text};
@@ -48,6 +50,8 @@ pub struct RepositoryConfig {
     pub servers: Vec<McpServer>,
     /// What it would allow and deny.
     pub rules: Rules,
+    /// The commands that it would have run at moments of a turn.
+    pub hooks: Vec<Hook>,
     /// Keys that a repository cannot set.
     pub refused: Vec<String>,
     /// What is odd or wrong in it, a sentence each.
@@ -57,7 +61,10 @@ pub struct RepositoryConfig {
 impl RepositoryConfig {
     /// Tells whether it brings nothing that anyone would have to approve.
     pub(crate) fn is_empty(&self) -> bool {
-        self.servers.is_empty() && self.rules.allow.is_empty() && self.rules.deny.is_empty()
+        self.servers.is_empty()
+            && self.rules.allow.is_empty()
+            && self.rules.deny.is_empty()
+            && self.hooks.is_empty()
     }
 }
 
@@ -69,12 +76,19 @@ pub(crate) struct Supplies {
     /// What is allowed and denied, by the configuration and by the repository.
     pub(crate) rules: Rules,
     /// The person's own before the repository's.
+    pub(crate) hooks: Vec<Hook>,
+    /// The person's own before the repository's.
     pub(crate) skills: Vec<Skill>,
     /// The person's own before the repository's.
     pub(crate) prompts: Vec<PromptFile>,
 }
 
 impl Supplies {
+    /// What the configuration alone says.
+    pub(crate) fn configured(settings: &KitSettings) -> Self {
+        Self { rules: settings.rules.clone(), hooks: settings.hooks.clone(), ..Self::default() }
+    }
+
     /// The commands that stand for prompt files and skills.
     pub(crate) fn commands(&self) -> Vec<CommandInfo> {
         let prompts = self.prompts.iter().map(|prompt| CommandInfo {

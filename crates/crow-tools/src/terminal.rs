@@ -196,7 +196,7 @@ impl Terminal {
             Route::Client if start.need == Need::Talking && self.terminals == Terminals::ClientFirst => {
                 Route::Here
             }
-            route => route,
+            route @ (Route::Client | Route::HereLive | Route::Here | Route::Nowhere) => route,
         }
     }
 }

@@ -64,7 +64,7 @@ impl Web {
             .iter()
             .filter_map(|proxy| host(proxy).or_else(|| host(&format!("http://{proxy}"))));
         let own: BTreeSet<String> = hosts.chain(host(&access.search_url)).collect();
-        Self { network: Network::new(OwnNames::new(own)), access }
+        Self { network: Network::new(OwnNames::new(&own)), access }
     }
 
     /// Waits for work as long as it may take.

@@ -91,13 +91,14 @@ impl Asking {
     }
 }
 
-/// Counts what files bring, as in "2 MCP servers, 1 rule, 3 skills".
+/// Counts what files bring, as in "2 MCP servers, 1 hook, 3 skills".
 fn summary(files: &[&SupplyFile]) -> String {
-    let (mut n_servers, mut n_rules, mut n_skills, mut n_prompts) = (0, 0, 0, 0);
+    let (mut n_servers, mut n_hooks, mut n_rules, mut n_skills, mut n_prompts) = (0, 0, 0, 0, 0);
     for file in files {
         match &file.brings {
             Brings::Config(config) => {
                 n_servers += config.servers.len();
+                n_hooks += config.hooks.len();
                 n_rules += config.rules.allow.len() + config.rules.deny.len();
             }
             Brings::Skill(_) => n_skills += 1,
@@ -106,6 +107,7 @@ fn summary(files: &[&SupplyFile]) -> String {
     }
     let counts = [
         counted(n_servers, "MCP server"),
+        counted(n_hooks, "hook"),
         counted(n_rules, "rule"),
         counted(n_skills, "skill"),
         counted(n_prompts, "command"),
@@ -133,6 +135,12 @@ fn what_runs(files: &[&SupplyFile]) -> String {
 
 fn configured(config: &RepositoryConfig, lines: &mut Vec<String>) {
     config.servers.iter().for_each(|server| served(server, lines));
+    lines.extend(
+        config
+            .hooks
+            .iter()
+            .map(|hook| visible(&format!("  hook {} runs: {}", hook.event.as_str(), hook.command))),
+    );
     let rules = |what: &str, rules: &[Rule]| {
         rules.iter().map(|rule| visible(&format!("  {what}: {}", rule.as_str()))).collect::<Vec<_>>()
     };
@@ -205,10 +213,7 @@ mod tests {
         let address = McpTransport::Http { url: "https://h/x".into(), headers: pair("A", "B") };
         let rules = |rule: &str| vec![Rule::parse(rule).unwrap()];
         let config = RepositoryConfig {
-            servers: vec![
-                McpServer { name: "a\u{202e}b".into(), transport: program },
-                McpServer { name: "web".into(), transport: address },
-            ],
+            servers: vec![McpServer::new("a\u{202e}b", program), McpServer::new("web", address)],
             rules: Rules { allow: rules("cargo test"), deny: rules("git push") },
             ..RepositoryConfig::default()
         };

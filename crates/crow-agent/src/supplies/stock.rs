@@ -55,8 +55,7 @@ impl Stock {
         session: SessionId,
         (cwd, toolbox): (PathBuf, Arc<Toolbox>),
     ) -> Arc<Self> {
-        let rules = kit.settings().rules.clone();
-        let now = RwLock::new(Arc::new(Supplies { rules, ..Supplies::default() }));
+        let now = RwLock::new(Arc::new(Supplies::configured(&kit.settings())));
         let mut changed = toolbox.commands_changed();
         let (state, opened) = (Mutex::default(), CancellationToken::new());
         let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state, opened });
@@ -164,7 +163,8 @@ impl Stock {
     }
 
     fn take_in(&self, state: &mut State, survey: Survey) {
-        let (supplies, problems) = survey.into_supplies(&state.said, self.kit.settings().rules.clone());
+        let (supplies, problems) =
+            survey.into_supplies(&state.said, Supplies::configured(&self.kit.settings()));
         for problem in problems {
             self.notice(state, problem);
         }

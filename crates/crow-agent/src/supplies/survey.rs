@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Ledger, Rules, Trust, trust};
+use crow_core::{Ledger, Trust, trust};
 
 use super::found::{self, Brings, Found, Places, SupplyFile};
 use super::kept::{self, Kept};
@@ -62,10 +62,11 @@ impl Survey {
         self.found.files.iter().filter(is_unknown).collect()
     }
 
-    /// Puts together what may be used; of each name the person's own counts, then the nearer.
-    pub(super) fn into_supplies(self, session: &Ledger, rules: Rules) -> (Supplies, Vec<String>) {
+    /// Adds what may be used to what is configured; of each name the person's own counts, then the nearer.
+    pub(super) fn into_supplies(self, session: &Ledger, mut supplies: Supplies) -> (Supplies, Vec<String>) {
         let Self { skills, prompts, found, kept, mut problems, places } = self;
-        let mut supplies = Supplies { servers: Vec::new(), rules, skills, prompts };
+        supplies.skills.extend(skills);
+        supplies.prompts.extend(prompts);
         for file in found.files {
             if trust(&file.supply, session, &kept.ledger) != Trust::Trusted {
                 continue;
@@ -76,6 +77,7 @@ impl Survey {
                     supplies.servers.extend(config.servers);
                     supplies.rules.allow.extend(config.rules.allow);
                     supplies.rules.deny.extend(config.rules.deny);
+                    supplies.hooks.extend(config.hooks);
                     problems.extend(config.problems.iter().map(|problem| format!("{problem}.")));
                 }
                 Brings::Skill(skill) => supplies.skills.push(skill),
@@ -92,7 +94,7 @@ impl Survey {
 /// The skills that a session in this folder may use before anybody is asked.
 pub(crate) fn known_skills(settings: &KitSettings, cwd: &Path) -> Vec<Skill> {
     let survey = Survey::take(settings, cwd);
-    survey.into_supplies(&Ledger::default(), Rules::default()).0.skills
+    survey.into_supplies(&Ledger::default(), Supplies::default()).0.skills
 }
 
 fn own_skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {

@@ -2,7 +2,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::Arc;
 
-use crow_core::{Ledger, Limits, McpTransport, Mode, Rule, Supply, Trust, Word, trust};
+use crow_core::{
+    HookEvent, Ledger, Limits, Matcher, McpTransport, Mode, Network, Rule, Sandbox, Supply, Trust, Word,
+    trust,
+};
 use expect_test::{Expect, expect};
 
 use super::survey::Survey;
@@ -25,8 +28,14 @@ impl ReadRepository for Lines {
                         Variables::Replaced => command.replace("${X}", "replaced"),
                     };
                     let transport = McpTransport::Stdio { command, args: Vec::new(), env: Vec::new() };
-                    config.servers.push(McpServer { name: name.to_owned(), transport });
+                    config.servers.push(McpServer::new(name, transport));
                 }
+                ("hook", _) => config.hooks.push(Hook {
+                    event: HookEvent::PreToolUse,
+                    matcher: Matcher::default(),
+                    command: rest.to_owned(),
+                    timeout: std::time::Duration::from_secs(1),
+                }),
                 ("allow", _) => config.rules.allow.push(Rule::parse(rest).unwrap()),
                 ("refused", _) => config.refused.push(rest.to_owned()),
                 _ => {}
@@ -46,7 +55,12 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         limits: Limits { requests_max: 1 },
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),
+        sandbox: Sandbox::default(),
+        network: Network::default(),
+        sandbox_lack: None,
         mcp_servers: Vec::new(),
+        mcp_auth_dir: config_dir.join("mcp-auth"),
+        hooks: Vec::new(),
         repositories: Arc::new(Lines),
         spill_dir: config_dir.join("spill"),
         config_dir,
@@ -94,7 +108,7 @@ impl Stage {
         let survey = self.survey(cwd);
         let unknown = survey.unknown(session);
         let asked: Vec<String> = unknown.iter().map(|file| format!("ask {}\n", file.supply.path)).collect();
-        let (supplies, problems) = survey.into_supplies(session, Rules::default());
+        let (supplies, problems) = survey.into_supplies(session, Supplies::default());
         let mut shown = asked.concat();
         for server in &supplies.servers {
             let McpTransport::Stdio { command, .. } = &server.transport else { continue };
@@ -290,7 +304,7 @@ fn what_was_swapped_after_the_look_is_not_what_is_used() {
     }
     stage.write("p/.mcp.json", "server evil evil");
     stage.write("p/.crow/prompts/a.md", "evil");
-    let (supplies, _) = survey.into_supplies(&session, Rules::default());
+    let (supplies, _) = survey.into_supplies(&session, Supplies::default());
     assert_eq!(supplies.servers[0].name, "good");
     assert_eq!(supplies.prompts[0].body, "good");
     assert_eq!(stage.shown("p", &session), "ask .mcp.json\nask .crow/prompts/a.md\n");
@@ -349,7 +363,7 @@ fn a_command_stands_for_its_text_and_what_was_typed_stays() {
         ("config/prompts/review.md", "---\ndescription: d\n---\nReview $1, then $2."),
         ("config/skills/deploy/SKILL.md", "Run ship.sh for $ARGUMENTS and print $1."),
     ]);
-    let (supplies, _) = stage.survey("p").into_supplies(&Ledger::default(), Rules::default());
+    let (supplies, _) = stage.survey("p").into_supplies(&Ledger::default(), Supplies::default());
     let shown = |text: &str| {
         let link = Part::Link { uri: "file:///x".into(), name: "x".into(), mime: None };
         let parts = supplies.expand(vec![Part::Text(text.to_owned()), link]);

@@ -14,6 +14,7 @@ use std::{
 use crow_core::{Mode, Network, Rules, Sandbox};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
+use crow_tools::WebAccess;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
@@ -155,6 +156,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         prompts_dir: home.join("crow").join("prompts"),
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
+        web: WebAccess::default(),
         hooks: Vec::new(),
         repositories: RepositoryReader::default(),
     }

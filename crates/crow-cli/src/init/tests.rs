@@ -72,51 +72,52 @@ fn well_known_keys_and_pairs_become_providers() {
         &env,
         &[],
         expect![[r#"
-        note: LLM_HALF_API_KEY is left out: LLM_HALF_BASE_URL is not set
-        wrote $DIR/config.yaml
-          work: gpt-oss:120b
-          local: big:70b, no, small/1
-          openrouter: big:70b, no, small/1
-        the first model is the default; edit the file to change it
-        --- .env
-        LLM_WORK_API_KEY="it's \$5 \"odd\""
-        OPENROUTER_API_KEY=sk-or-1
-        --- config.yaml
-        # Where models are asked. Keys are read from the environment and from .env beside this file.
-        providers:
-          work:
-            base_url: "https://llm.work/v1/"
-            api_key: ${LLM_WORK_API_KEY}
-          local:
-            base_url: "http://localhost:11434/v1"
-          openrouter:
-            base_url: "https://openrouter.ai/api/v1"
-            api_key: ${OPENROUTER_API_KEY}
+            note: LLM_HALF_API_KEY is left out: LLM_HALF_BASE_URL is not set
+            wrote $DIR/config.yaml
+              work: gpt-oss:120b
+              local: big:70b, no, small/1
+              openrouter: big:70b, no, small/1
+            the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            --- .env
+            LLM_WORK_API_KEY="it's \$5 \"odd\""
+            OPENROUTER_API_KEY=sk-or-1
+            --- config.yaml
+            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            providers:
+              work:
+                base_url: "https://llm.work/v1/"
+                api_key: ${LLM_WORK_API_KEY}
+              local:
+                base_url: "http://localhost:11434/v1"
+              openrouter:
+                base_url: "https://openrouter.ai/api/v1"
+                api_key: ${OPENROUTER_API_KEY}
 
-        # The first model is the default.
-        models:
-          "gpt-oss:120b":
-            provider: work
-            model: "gpt-oss:120b"
-          "big:70b":
-            provider: local
-            model: "big:70b"
-          "no":
-            provider: local
-            model: "no"
-          small/1:
-            provider: local
-            model: small/1
-          "openrouter/big:70b":
-            provider: openrouter
-            model: "big:70b"
-          openrouter/no:
-            provider: openrouter
-            model: "no"
-          openrouter/small/1:
-            provider: openrouter
-            model: small/1
-    "#]],
+            # The first model is the default.
+            models:
+              "gpt-oss:120b":
+                provider: work
+                model: "gpt-oss:120b"
+              "big:70b":
+                provider: local
+                model: "big:70b"
+              "no":
+                provider: local
+                model: "no"
+              small/1:
+                provider: local
+                model: small/1
+              "openrouter/big:70b":
+                provider: openrouter
+                model: "big:70b"
+              openrouter/no:
+                provider: openrouter
+                model: "no"
+              openrouter/small/1:
+                provider: openrouter
+                model: small/1
+        "#]],
     );
 }
 
@@ -145,6 +146,7 @@ fn a_server_that_is_down_is_named_with_what_to_do() {
             wrote $DIR/config.yaml
               openai: big:70b, no, small/1
             the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             LLM_FAR_API_KEY=k
             OPENAI_API_KEY=sk
@@ -192,41 +194,42 @@ fn what_is_there_is_kept() {
         &[("OPENAI_API_KEY", "sk")],
         &[(".env", "# mine\nLLM_A_API_KEY=a\nLLM_A_BASE_URL=http://a\nLLM_A_MODEL=m")],
         expect![[r#"
-        wrote $DIR/config.yaml
-          a: m
-          openai: big:70b, no, small/1
-        the first model is the default; edit the file to change it
-        --- .env
-        # mine
-        LLM_A_API_KEY=a
-        LLM_A_BASE_URL=http://a
-        LLM_A_MODEL=m
-        OPENAI_API_KEY=sk
-        --- config.yaml
-        # Where models are asked. Keys are read from the environment and from .env beside this file.
-        providers:
-          a:
-            base_url: "http://a"
-            api_key: ${LLM_A_API_KEY}
-          openai:
-            base_url: "https://api.openai.com/v1"
-            api_key: ${OPENAI_API_KEY}
+            wrote $DIR/config.yaml
+              a: m
+              openai: big:70b, no, small/1
+            the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            --- .env
+            # mine
+            LLM_A_API_KEY=a
+            LLM_A_BASE_URL=http://a
+            LLM_A_MODEL=m
+            OPENAI_API_KEY=sk
+            --- config.yaml
+            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            providers:
+              a:
+                base_url: "http://a"
+                api_key: ${LLM_A_API_KEY}
+              openai:
+                base_url: "https://api.openai.com/v1"
+                api_key: ${OPENAI_API_KEY}
 
-        # The first model is the default.
-        models:
-          m:
-            provider: a
-            model: m
-          "big:70b":
-            provider: openai
-            model: "big:70b"
-          "no":
-            provider: openai
-            model: "no"
-          small/1:
-            provider: openai
-            model: small/1
-    "#]],
+            # The first model is the default.
+            models:
+              m:
+                provider: a
+                model: m
+              "big:70b":
+                provider: openai
+                model: "big:70b"
+              "no":
+                provider: openai
+                model: "no"
+              small/1:
+                provider: openai
+                model: small/1
+        "#]],
     );
 }
 

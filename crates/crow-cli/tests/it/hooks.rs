@@ -25,7 +25,23 @@ fn a_blocked_call_is_neither_asked_nor_run() {
         > prompt push it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt push it
+            < call call-1-0 terminal "`touch pushed; git push`" pending {"command":"touch pushed; git push"}
+            < call call-1-0 failed "not run: a hook refused it: push by hand"
+            < call call-3-0 terminal "`ls pushed`" pending {"command":"ls pushed"}
+            ? `ls pushed` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-3-0 in_progress
+            < call call-3-0 failed "ls: cannot access 'pushed': No such file or directory\nexit code 2"
+            < text[msg-5] Not pushed.
+            < title push it
+            = end_turn
+            model saw user: "push it"
+            model saw assistant: terminal("{\"command\":\"touch pushed; git push\"}")
+            model saw tool: "not run: a hook refused it: push by hand"
+            model saw assistant: terminal("{\"command\":\"ls pushed\"}")
+            model saw tool: "ls: cannot access 'pushed': No such file or directory\nexit code 2"
+        "#]],
     );
 }
 
@@ -43,7 +59,21 @@ fn a_hook_blocks_in_every_mode_and_only_its_tools() {
         > prompt look
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt look
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            < call call-1-1 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-1 in_progress
+            < call call-1-0 failed "not run: a hook refused it: no commands"
+            < call call-1-1 completed "     1\tapples\n"
+            < text[msg-4] I see.
+            < title look
+            = end_turn
+            model saw user: "look"
+            model saw assistant: terminal("{\"command\":\"true\"}") read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "not run: a hook refused it: no commands"
+            model saw tool: "     1\tapples\n"
+        "#]],
     );
 }
 
@@ -58,7 +88,18 @@ fn a_hook_gives_no_permission() {
         > prompt run it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt run it
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 failed "not run: the person refused it"
+            < text[msg-3] Then not.
+            < title run it
+            = end_turn
+            model saw user: "run it"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "not run: the person refused it"
+        "#]],
     );
 }
 
@@ -78,7 +119,22 @@ fn the_first_refusal_counts_and_the_rest_do_not_run() {
         > prompt run it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt run it
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            < call call-1-0 failed "not run: a hook refused it: it gave no reason"
+            < call call-3-0 glob "Find `*`" pending {"pattern":"*"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "first\n"
+            < text[msg-5] I see.
+            < title run it
+            = end_turn
+            model saw user: "run it"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "not run: a hook refused it: it gave no reason"
+            model saw assistant: glob("{\"pattern\":\"*\"}")
+            model saw tool: "first\n"
+        "#]],
     );
 }
 
@@ -97,7 +153,23 @@ fn a_guard_that_fails_lets_nothing_pass_and_is_reported() {
         > prompt run it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt run it
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            < thought[] The PreToolUse hook `echo no jq >&2; exit 7` failed: it ended with exit code 7: no jq⏎
+            < call call-1-0 failed "not run: the hook `echo no jq >&2; exit 7` has to pass it first, and failed: it ended with exit code 7: no jq"
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < thought[] The PreToolUse hook `sleep 1000` failed: it ran longer than 1 s⏎
+            < call call-3-0 failed "not run: the hook `sleep 1000` has to pass it first, and failed: it ran longer than 1 s"
+            < text[msg-5] Nothing works.
+            < title run it
+            = end_turn
+            model saw user: "run it"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "not run: the hook `echo no jq >&2; exit 7` has to pass it first, and failed: it ended with exit code 7: no jq"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "not run: the hook `sleep 1000` has to pass it first, and failed: it ran longer than 1 s"
+        "#]],
     );
 }
 
@@ -120,7 +192,32 @@ fn a_hook_after_a_call_adds_and_undoes_nothing() {
         > kill
         > load
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt write it
+            < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"words"}
+            < call call-1-0 in_progress
+            < thought[] The PostToolUse hook `echo broken >&2; exit 1` failed: it ended with exit code 1: broken⏎
+            < call call-1-0 completed diff $HOME/project/a.txt null -> "words"
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\twords\n"
+            < text[msg-5] I see.
+            < title write it
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] write it
+            < call call-1-0 write "Write a.txt" completed {"file_path":"a.txt","content":"words"} diff $HOME/project/a.txt null -> "words"
+            < call call-3-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\twords\n"
+            < text[msg-5] I see.
+            < title write it
+            = loaded
+            model saw user: "write it"
+            model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"words\"}")
+            model saw tool: "created a.txt: 1 line\n(a hook says) too many words\n(a hook says) lines end in LF here"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\twords\n\n(a hook says) one of three"
+        "#]],
     );
 }
 
@@ -135,7 +232,18 @@ fn what_was_refused_has_no_hooks_after_it() {
         > prompt run it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt run it
+            < call call-1-0 terminal "`true`" pending {"command":"true"}
+            ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 failed "not run: the person refused it"
+            < text[msg-3] Then not.
+            < title run it
+            = end_turn
+            model saw user: "run it"
+            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw tool: "not run: the person refused it"
+        "#]],
     );
 }
 
@@ -154,7 +262,25 @@ fn a_refused_prompt_is_neither_asked_nor_stored() {
         > kill
         > load
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt my password is 1234
+            < text[refused-1] Not asked: a hook refused it: no passwords please
+            = end_turn
+            > prompt hello
+            < text[msg-1] Hello.
+            < title hello
+            = end_turn
+            > prompt what was the password?
+            < text[refused-2] Not asked: a hook refused it: no passwords please
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] hello
+            < text[msg-1] Hello.
+            < title hello
+            = loaded
+            model saw user: "hello"
+        "#]],
     );
 }
 
@@ -172,7 +298,15 @@ fn words_into_a_running_turn_are_checked_as_well() {
         > steered
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt begin
+            < text[msg-1] I begin.
+            > steer the password is 1234
+            ! -32602 invalid_value: Not asked: a hook refused it: no passwords please
+            < title begin
+            = end_turn
+            model saw user: "begin"
+        "#]],
     );
 }
 
@@ -190,7 +324,19 @@ fn a_hook_adds_to_a_prompt() {
         > kill
         > load
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt hello
+            < text[msg-1] Hello.
+            < title hello
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] hello
+            < text[msg-1] Hello.
+            < title hello
+            = loaded
+            model saw user: "hello\n<resource uri=\"crow:hook/UserPromptSubmit\">\nbranch: main\n</resource>\n<resource uri=\"crow:hook/UserPromptSubmit\">\nu"
+        "#]],
     );
 }
 
@@ -202,7 +348,12 @@ fn a_prompt_whose_hook_fails_is_not_asked() {
         > prompt hello
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt hello
+            < thought[] The UserPromptSubmit hook `echo '{oops'` failed: its answer is not JSON: key must be a string at line 1 column 2⏎
+            < text[refused-1] Not asked: the hook `echo '{oops'` has to pass it first, and failed: its answer is not JSON: key must be a string at line 1 column 2
+            = end_turn
+        "#]],
     );
 }
 
@@ -218,7 +369,22 @@ fn a_stop_hook_has_the_model_go_on() {
         > prompt fix it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt fix it
+            < text[msg-1] Done.
+            < thought[] A hook asks you to go on: run the tests⏎
+            < call call-3-0 terminal "`touch tested`" pending {"command":"touch tested"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "(no output)"
+            < text[msg-5] Tested.
+            < title fix it
+            = end_turn
+            model saw user: "fix it"
+            model saw assistant: "Done."
+            model saw user: "A hook asks you to go on: run the tests"
+            model saw assistant: terminal("{\"command\":\"touch tested\"}")
+            model saw tool: "(no output)"
+        "#]],
     );
 }
 
@@ -235,7 +401,26 @@ fn a_stop_hook_that_is_never_content_stops_counting() {
         > prompt fix it
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt fix it
+            < text[msg-1] Done.
+            < thought[] A hook asks you to go on: "stop_hook_active":false⏎
+            < text[msg-3] Done again.
+            < thought[] A hook asks you to go on: "stop_hook_active":true⏎
+            < text[msg-5] Really done.
+            < thought[] A hook asks you to go on: "stop_hook_active":true⏎
+            < text[msg-7] Enough.
+            < thought[] A hook wants the model to go on once more; 3 times are enough: "stop_hook_active":true⏎
+            < title fix it
+            = end_turn
+            model saw user: "fix it"
+            model saw assistant: "Done."
+            model saw user: "A hook asks you to go on: \"stop_hook_active\":false"
+            model saw assistant: "Done again."
+            model saw user: "A hook asks you to go on: \"stop_hook_active\":true"
+            model saw assistant: "Really done."
+            model saw user: "A hook asks you to go on: \"stop_hook_active\":true"
+        "#]],
     );
 }
 
@@ -252,7 +437,22 @@ fn a_hook_can_end_the_turn() {
         > prompt go on
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt try it
+            < call call-1-0 terminal "`echo strange`" pending {"command":"echo strange"}
+            < call call-1-0 in_progress
+            < thought[] A hook ended the turn: look at this first⏎
+            < call call-1-0 completed "strange\n"
+            < title try it
+            = end_turn
+            > prompt go on
+            < text[msg-4] Go on.
+            = end_turn
+            model saw user: "try it"
+            model saw assistant: terminal("{\"command\":\"echo strange\"}")
+            model saw tool: "strange\n"
+            model saw user: "go on"
+        "#]],
     );
 }
 
@@ -271,6 +471,20 @@ fn cancel_ends_a_hook() {
         > prompt well?
         > end
         "#,
-        &expect![""],
+        &expect![[r#"
+            > prompt read it
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            > cancel
+            < call call-1-0 failed "not run: the turn was cancelled"
+            < title read it
+            = cancelled
+            > prompt well?
+            < text[msg-4] Fine.
+            = end_turn
+            model saw user: "read it"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "not run: the turn was cancelled"
+            model saw user: "well?"
+        "#]],
     );
 }

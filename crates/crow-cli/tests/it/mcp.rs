@@ -115,7 +115,7 @@ fn a_servers_prompt_is_a_command() {
         stage.play(&session, "/good:review 'a b.rs' deep").await;
         let request = stage.model.requests().pop().unwrap_or_default();
         let said = &request["messages"].as_array().expect("messages").last().expect("one")["content"];
-        assert_eq!(*said, json!("Do review with {\"depth\":\"deep\",\"file\":\"a b.rs\"}"));
+        assert_eq!(*said, json!("Do review with {\"file\":\"a b.rs\",\"depth\":\"deep\"}"));
         stage.play(&session, "/help").await;
         assert!(stage.client.log().contains("/good:review"), "{}", stage.client.log());
     });

@@ -174,6 +174,8 @@ fn each_tool_says_what_it_may_do() {
         "terminal" destructiveHint openWorldHint
         "grep" readOnlyHint 
         "glob" readOnlyHint 
+        "web_search" readOnlyHint 
+        "web_fetch" readOnlyHint openWorldHint
         "todo" readOnlyHint 
     "#]]);
 }

@@ -158,8 +158,8 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
         "",
         "/help",
         |client, _| {
-            let offers = client.updates.iter().map(|(_, update)| &update["availableCommands"]);
-            let last = offers.filter(|offer| offer.is_array()).next_back().cloned().unwrap_or(json!([]));
+            let mut offers = client.updates.iter().map(|(_, update)| &update["availableCommands"]);
+            let last = offers.rfind(|offer| offer.is_array()).cloned().unwrap_or(json!([]));
             let offered = last.as_array().into_iter().flatten().map(|command| {
                 format!("/{} {} {}\n", command["name"], command["description"], command["input"]["hint"])
             });

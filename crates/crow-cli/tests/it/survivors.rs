@@ -1,5 +1,5 @@
 //! Nothing is left: whatever a command does to get away, and whoever is killed.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 
 use std::fs;

@@ -134,6 +134,9 @@ fn similarity(old: &str, text: &str) -> u8 {
 pub(super) fn excerpt(text: &str) -> String {
     let text = text.trim_end_matches(['\r', '\n']);
     let shown = text.lines().take(SHOWN_LINES_MAX).collect::<Vec<_>>().join("\n");
-    let shown: String = shown.chars().take(SHOWN_CHARS_MAX).collect();
-    if shown.len() < text.len() { format!("{shown}…") } else { shown }
+    match shown.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &shown[..cut]),
+        None if text.lines().nth(SHOWN_LINES_MAX).is_some() => format!("{shown}…"),
+        None => shown,
+    }
 }

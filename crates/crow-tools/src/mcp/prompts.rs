@@ -162,10 +162,8 @@ pub(super) async fn fill_in(
 fn parts(answer: &Value, rest: &str) -> Vec<Part> {
     let mut gathered = Gathered::default();
     for message in answer["messages"].as_array().into_iter().flatten() {
-        let blocks = match &message["content"] {
-            Value::Array(blocks) => blocks.as_slice(),
-            block => std::slice::from_ref(block),
-        };
+        let content = &message["content"];
+        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
         for block in blocks {
             match (message["role"].as_str(), block["text"].as_str()) {
                 (Some("assistant"), Some(text)) => {

@@ -194,7 +194,7 @@ impl Entry {
 /// Ends jobs, all at the same time.
 pub(super) async fn end(jobs: &[Arc<Entry>]) {
     let mut ending = JoinSet::new();
-    for job in jobs.iter().cloned() {
+    for job in jobs.iter().map(Arc::clone) {
         ending.spawn(async move { job.end().await });
     }
     while ending.join_next().await.is_some() {}

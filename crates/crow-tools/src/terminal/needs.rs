@@ -101,7 +101,7 @@ fn fits(when: &When, args: &[&str]) -> bool {
     match when {
         When::Always => true,
         When::Alone => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
-        When::Without(options) => !has(options) && !args.iter().any(|arg| *arg == "--help"),
+        When::Without(options) => !has(options) && !args.contains(&"--help"),
         When::With(options) => has(options),
         When::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
     }

@@ -61,7 +61,7 @@ impl Came {
                     How::Here(Ended::TimedOut) => {
                         format!("stopped: it ran longer than {} s", limit.as_secs())
                     }
-                    how => how.told(),
+                    How::Here(_) | How::InClient { .. } | How::Lost(_) => how.told(),
                 };
                 Said { text, status: Status::Failed }
             }

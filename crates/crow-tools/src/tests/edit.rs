@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{Machine, check};
+use crate::ToolCx;
 
 fn edit(old: &str, new: &str) -> (&'static str, Value) {
     ("edit", json!({"file_path": "a", "old_string": old, "new_string": new}))
@@ -158,7 +159,9 @@ async fn preview(machine: &Machine, arguments: Value) -> String {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let arguments = Arguments::Valid(arguments);
     let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
-    let shown = machine.tools.preview(&call, machine.cx(&|_| ())).await;
+    let facets = machine.tools.facets(&call, &machine.workspace);
+    let cx = ToolCx { touch: &facets.touch, ..machine.cx(&|_| ()) };
+    let shown = machine.tools.preview(&call, cx).await;
     let outside = machine.path("").display().to_string();
     format!("preview {shown:?}\n").replace(&outside, "$DIR/")
 }
@@ -235,7 +238,7 @@ async fn hostile_arguments() {
         null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
         a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
         an unknown one: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
-        a zero byte in the path: Failed: could not read a\0b: file name contained an unexpected NUL byte
+        a zero byte in the path: Failed: could not use the path `a b`: no path holds a zero byte
         an empty path: Failed: could not read .: it is a folder; list it with `glob`
         a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):
         one

@@ -153,6 +153,7 @@ async fn paths_to_read() {
     "#]]).await;
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
 async fn paths_to_write() {
     // The root folder, devices and the like stay as they are; what is made is made in the project.
@@ -264,6 +265,7 @@ async fn pages() {
     "#]]).await;
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
 async fn patterns_to_search_for() {
     let deep = "(".repeat(5000) + &")".repeat(5000);

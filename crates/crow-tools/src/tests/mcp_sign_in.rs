@@ -103,7 +103,7 @@ impl Place {
                 lines
                     .filter(|(key, _)| key.eq_ignore_ascii_case(name))
                     .map(|(_, value)| value.to_owned())
-                    .last()
+                    .next_back()
             };
             let mut body = vec![0; header("content-length").map_or(0, |n_bytes| n_bytes.parse().unwrap())];
             stream.read_exact(&mut body).await.ok()?;
@@ -127,13 +127,13 @@ impl Place {
     fn reply(&self, request: &Request) -> Reply {
         let path = request.target.path().to_owned();
         match (request.method.as_str(), path.as_str()) {
-            ("GET", "/.well-known/oauth-protected-resource/mcp") if !self.is("old") => json_reply(json!({
+            ("GET", "/.well-known/oauth-protected-resource/mcp") if !self.is("old") => json_reply(&json!({
                 "resource": format!("{}/mcp", self.address),
                 "authorization_servers": [&self.address],
                 "scopes_supported": ["tickets"],
             })),
             ("GET", "/.well-known/oauth-authorization-server") if !self.is("old") => {
-                json_reply(self.metadata())
+                json_reply(&self.metadata())
             }
             ("POST", "/register") if !self.is("old") => self.register(&request.body),
             ("GET", "/authorize") => self.authorize(&request.target),
@@ -170,7 +170,7 @@ impl Place {
         state.log.push(format!("register {} {}", asked["client_name"], asked["scope"]));
         let mut answer = asked;
         answer["client_id"] = json!(id);
-        let (status, headers, body) = json_reply(answer);
+        let (status, headers, body) = json_reply(&answer);
         (status + 1, headers, body)
     }
 
@@ -226,7 +226,7 @@ impl Place {
             (format!("secret-a{}", state.n_issued), format!("secret-r{}", state.n_issued));
         state.access.push(access.clone());
         state.refresh.push(refresh.clone());
-        json_reply(json!({
+        json_reply(&json!({
             "access_token": access,
             "token_type": "Bearer",
             "refresh_token": refresh,
@@ -256,7 +256,7 @@ impl Place {
             "tools/call" => json!({"content": [{"type": "text", "text": "HELLO"}]}),
             _ => return (202, vec![], String::new()),
         };
-        json_reply(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+        json_reply(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
     }
 
     fn short(&self, text: &str) -> String {
@@ -264,7 +264,7 @@ impl Place {
     }
 }
 
-fn json_reply(body: Value) -> Reply {
+fn json_reply(body: &Value) -> Reply {
     (200, vec!["content-type: application/json".to_owned()], body.to_string())
 }
 

@@ -129,6 +129,7 @@ async fn many_are_cut() {
     assert!(said.ends_with("(100 of 150 files; use a narrower pattern or path)\n"));
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
 async fn grep_shows_what_is_asked_for() {
     let setup = |cwd: &Path| {

@@ -37,19 +37,19 @@ const PRIVATE_SUFFIXES: [&str; 11] = [
 pub(super) struct OwnNames(Arc<BTreeSet<String>>);
 
 impl OwnNames {
-    pub(super) fn new(names: BTreeSet<String>) -> Self {
+    pub(super) fn new(names: &BTreeSet<String>) -> Self {
         Self(Arc::new(names.iter().map(|name| plain(name)).collect()))
     }
 
     /// Tells whether a name is known to be private without asking anybody.
     pub(super) fn holds(&self, name: &str) -> bool {
         let name = plain(name);
-        let is_under = |suffix: &&str| {
+        let is_under = |suffix: &str| {
             name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         // Without a dot it is looked up in the network's own domain.
         !name.contains('.')
-            || PRIVATE_SUFFIXES.iter().any(|suffix| is_under(&suffix))
+            || PRIVATE_SUFFIXES.iter().any(|suffix| is_under(suffix))
             || self.0.contains(&name)
     }
 }

@@ -56,10 +56,12 @@ impl Loader<'_> {
         for field in fields(&root).ok_or_else(|| self.expected("the file", &root, "a map of keys"))? {
             match field.key.as_str() {
                 "mcpServers" => config.servers = self.servers(field)?.servers,
+                "hooks" => config.hooks = self.hooks(field)?,
                 "permissions" => {
-                    let (mode, rules) = self.permissions(field)?;
-                    config.rules = rules;
-                    config.refused.extend(mode.map(|_| "permissions.mode".to_owned()));
+                    config.rules = self.permissions(field)?.rules;
+                    let keys = fields(&field.node).into_iter().flatten().map(|field| field.key.as_str());
+                    let beyond = keys.filter(|key| !["allow", "deny"].contains(key));
+                    config.refused.extend(beyond.map(|key| format!("permissions.{key}")));
                 }
                 key => config.refused.push(key.to_owned()),
             }

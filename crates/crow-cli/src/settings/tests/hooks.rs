@@ -67,6 +67,7 @@ fn events_of_other_agents_are_passed_over_and_mistyped_ones_are_not() {
     );
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[test]
 fn what_cannot_be_meant() {
     check(

@@ -14,15 +14,68 @@ mcpServers:
   program: { command: no-such-program }
 ";
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[test]
 fn servers_and_their_sign_ins() {
     let stage = Stage::configured("", YAML);
-    check(&stage, "crow auth", &expect![]);
-    check(&stage, "crow auth wep", &expect![]);
-    check(&stage, "crow auth nobody", &expect![]);
-    check(&stage, "crow auth program", &expect![]);
-    check(&stage, "crow auth keyed", &expect![]);
-    check(&stage, "crow auth web", &expect![]);
-    check(&stage, "crow auth web --forget", &expect![]);
-    check(&stage, "crow auth --forget", &expect![]);
+    check(
+        &stage,
+        "crow auth | tail -n 3",
+        &expect![[r#"
+            exit 0
+            MCP SERVER  SIGN-IN
+            web         none; where it wants one: crow-cli auth web
+            keyed       a key among its headers
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth wep",
+        &expect![[r#"
+            exit 3
+            error: there is no MCP server wep
+            hint: did you mean web?
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth nobody",
+        &expect![[r#"
+            exit 3
+            error: there is no MCP server nobody
+            hint: name it under `mcpServers` in $HOME/.crow/config.yaml
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth program",
+        &expect![[r#"
+            exit 1
+            error: could not sign in at the MCP server program: it is a program, which needs no sign-in
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth keyed",
+        &expect![[r#"
+            exit 1
+            error: could not sign in at the MCP server keyed: it has an `Authorization` among its headers already
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth web --forget",
+        &expect![[r#"
+            exit 0
+            there was no sign-in at web
+        "#]],
+    );
+    check(
+        &stage,
+        "crow auth --forget",
+        &expect![[r#"
+            exit 2
+            error: the following required arguments were not provided:
+        "#]],
+    );
 }

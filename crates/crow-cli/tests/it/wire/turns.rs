@@ -255,14 +255,14 @@ fn plan_mode_writes_nothing() {
             < call call-3-0 failed "not run: plan mode only reads; switch the mode to change or run something"
             < call call-5-0 glob "Find `*.txt`" pending {"pattern":"*.txt"}
             < call call-5-0 in_progress
-            < call call-5-0 completed "no files match"
+            < call call-5-0 completed "no files match\n"
             < text[msg-7] Only a plan.
             < title write it
             one = end_turn
             model saw "write it"
             model saw "not run: plan mode only reads; switch the mode to change or run something"
             model saw "not run: plan mode only reads; switch the mode to change or run something"
-            model saw "no files match"
+            model saw "no files match\n"
         "#]],
     );
 }

@@ -67,6 +67,7 @@ fn typographic_punctuation_and_indentation() {
     );
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[test]
 fn blank_lines() {
     let file = "fn a() {}\n\n\nfn b() {\n    one();\n\n    two();\n}\n";

@@ -4,7 +4,7 @@ use super::*;
 
 /// Shows what calls want, one a line.
 #[track_caller]
-fn check(calls: &[Value], expect: Expect) {
+fn check(calls: &[Value], expect: &Expect) {
     let lines: String = calls
         .iter()
         .map(|call| match Act::read(call.as_object().unwrap()) {
@@ -30,7 +30,7 @@ fn what_is_wanted() {
             json!({"reset": true, "job": "job-1", "command": ""}),
             json!({"reset": true, "command": "make", "timeout": 99_999_999}),
         ],
-        expect![[r#"
+        &expect![[r#"
             Start(Start { command: "make", timeout: Some(7s), need: Nothing, ground: Fore })
             Start(Start { command: "make", timeout: None, need: Nothing, ground: Back })
             Start(Start { command: "python3", timeout: None, need: Talking, ground: Fore })
@@ -62,7 +62,7 @@ fn what_is_refused() {
             json!({"command": ["ls"]}),
             json!({"command": "ls", "timeout": "soon"}),
         ],
-        expect![[r#"
+        &expect![[r#"
             ! there is no command; `command` is empty
             ! there is no command; `command` is empty
             ! there is no command; `command` is empty

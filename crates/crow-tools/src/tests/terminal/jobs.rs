@@ -184,7 +184,7 @@ async fn a_cut_turn_leaves_its_job() {
     start(&machine, "echo up; sleep 1000").await;
     let cut = CancellationToken::new();
     let cx = ToolCx { cut: &cut, ..machine.cx(&|_| ()) };
-    let call = call(json!({"command": "", "is_input": true, "timeout": 60}));
+    let call = call(&json!({"command": "", "is_input": true, "timeout": 60}));
     let (outcome, ()) = tokio::join!(machine.tools.run(&call, cx), async { cut.cancel() });
     expect![[r#"
         Failed: (nothing new)
@@ -195,7 +195,7 @@ async fn a_cut_turn_leaves_its_job() {
     assert_eq!(machine.tools.n_programs(), 1);
 }
 
-fn call(arguments: Value) -> Call {
+fn call(arguments: &Value) -> Call {
     let arguments = Arguments::Valid(arguments.as_object().unwrap().clone());
     Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments }
 }
@@ -222,10 +222,10 @@ async fn more_rights_than_its_own_are_not_typed() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; cat").await;
     let cx = ToolCx { confinement: Confinement::Project, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run(&call(json!({"command": "rm x", "is_input": true})), cx).await;
+    let outcome = machine.tools.run(&call(&json!({"command": "rm x", "is_input": true})), cx).await;
     assert!(show(&outcome).contains("not typed: job-1 was started with more rights"), "{outcome:?}");
     let outcome =
-        machine.tools.run(&call(json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
+        machine.tools.run(&call(&json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
     assert!(show(&outcome).ends_with("job-1 is over: ended by signal 2\n"), "{outcome:?}");
 }
 
@@ -235,12 +235,12 @@ async fn another_sessions_jobs_are_not_seen() {
     start(&machine, "echo up; sleep 1000").await;
     let other = Workspace::new(machine.workspace.cwd().to_owned(), &[], Vec::new());
     let cx = ToolCx { workspace: &other, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run(&call(json!({"reset": true, "job": "job-1"})), cx).await;
+    let outcome = machine.tools.run(&call(&json!({"reset": true, "job": "job-1"})), cx).await;
     assert!(
         show(&outcome).contains("there is no job `job-1` in this session. There are none."),
         "{outcome:?}"
     );
-    let outcome = machine.tools.run(&call(json!({"reset": true})), cx).await;
+    let outcome = machine.tools.run(&call(&json!({"reset": true})), cx).await;
     assert!(show(&outcome).contains("there was no job to end"), "{outcome:?}");
     assert_eq!(machine.tools.n_programs(), 1);
 }

@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn own() -> OwnNames {
-    OwnNames::new(BTreeSet::from(["Proxy.Example.com".to_owned(), "10.1.2.3".to_owned()]))
+    OwnNames::new(&BTreeSet::from(["Proxy.Example.com".to_owned(), "10.1.2.3".to_owned()]))
 }
 
 #[track_caller]

@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -12,9 +10,6 @@ fn url() -> Url {
 fn check(html: &str, expect: &Expect) {
     expect.assert_eq(&markdown(html, &url()).unwrap_or_else(|| "none".to_owned()));
 }
-
-/// Many times what it takes without optimization on a busy machine; what grows with the square takes hours.
-const TIME_MAX: Duration = Duration::from_secs(100);
 
 const PARAGRAPH: &str = "<p>Long sentences with commas, clauses, and more of them, are what an article is made of, as \
     everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.</p>";
@@ -82,14 +77,10 @@ fn what_is_no_article_is_whole() {
 /// Makes ready what would hang or end a process that trusted it. Blocking threads have this much stack.
 #[track_caller]
 fn check_hostile(name: &str, html: String) {
-    let begin = Instant::now();
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     let ended = thread.spawn(move || markdown(&html, &url()).map(|text| text.len()));
     let n_bytes = ended.unwrap().join().unwrap();
-    let took = begin.elapsed();
-    eprintln!("{name}: {took:?}, {n_bytes:?} bytes");
     assert!(n_bytes.is_some_and(|n_bytes| n_bytes > 0), "{name}");
-    assert!(took < TIME_MAX, "{name}: {took:?}");
 }
 
 #[test]

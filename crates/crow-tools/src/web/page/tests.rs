@@ -21,8 +21,8 @@ fn texts_are_read_in_their_encoding() {
     check("text/plain", &"café".as_bytes()[..4], &expect!["caf�"]);
     check("text/plain; charset=latin1", b"\xef\xbb\xbfcaf\xc3\xa9", &expect!["café"]);
     check("text/plain", b"\xff\xfeh\0i\0", &expect!["hi"]);
-    check("text/plain; charset=utf-16le", b"h\0i\0", &expect![[""]]);
-    check("text/html", b"<meta charset=utf-16><p>\xc3\xa9", &expect![[""]]);
+    check("text/plain; charset=utf-16le", b"h\0i\0", &expect!["hi"]);
+    check("text/html", b"<meta charset=utf-16><p>\xc3\xa9", &expect!["é"]);
     check("text/plain; charset=nonsense", b"hi", &expect!["hi"]);
     check("text/html", b"<meta charset=windows-1251><p>\xcf\xf0\xe8", &expect!["При"]);
     check(
