@@ -28,6 +28,8 @@ install() {
         if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             "$python" -m venv --clear "$venv"
             "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+            # What the fetch server uses gets its own half from npm when it is first asked, which takes longer than a check.
+            PATH="$modules/.bin:$PATH" "$venv/bin/python" -c 'from readabilipy.simple_json import have_node; have_node()'
             return
         fi
     done
