@@ -193,7 +193,8 @@ async fn run_call(
                         Progress::Shows(_) | Progress::Terminal(_) => progress(what),
                         Progress::Printed(_) | Progress::Exited { .. } => {}
                     };
-                    hold::again(tools.run(call, ToolCx { progress: &progress, ..tool_cx }).await)
+                    let again = ToolCx { progress: &progress, ..tool_cx };
+                    hold::again(tools.run(&hold::afresh(call), again).await)
                 }
             };
             hooks::after_call(cx, call, outcome).await

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Answered, OfferAlways, Question, Subject};
-use crow_core::{Approval, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
+use crow_core::{Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
 
 use crate::calls::Gate;
 use crate::run_turn::TurnCx;
@@ -90,6 +90,13 @@ impl Gate {
 /// Marks what came of a call that ran again.
 pub(crate) fn again(outcome: Outcome) -> Outcome {
     outcome.with_note(WAS_AGAIN)
+}
+
+/// The same command once more, and nothing else that the call did.
+pub(crate) fn afresh(call: &Call) -> Call {
+    let mut arguments = call.arguments.object();
+    arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
+    Call { arguments: Arguments::Valid(arguments), ..call.clone() }
 }
 
 /// Tells whether a call starts a command: what was typed to one that runs already must not be typed again.

@@ -156,7 +156,9 @@ async fn drive(
     pulse.send_replace(Pulse { n_unread: output.n_bytes(), ended: Some(ended) });
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Take(answer) => give(&mut output, answer, &pulse).await,
+            // What nobody waits for any longer is there for the next who asks.
+            Order::Take(answer) if answer.is_closed() => {}
+            Order::Take(answer) => give(output.take().await, answer, &pulse),
             Order::Feed(_, answer) => drop(answer.send(Err(Unfed::Ended))),
             Order::Interrupt | Order::End => {}
         }
@@ -176,7 +178,8 @@ async fn live(
         tokio::select! {
             biased;
             order = orders.recv() => match order? {
-                Order::Take(answer) => give(&mut program.output, answer, pulse).await,
+                Order::Take(answer) if answer.is_closed() => {}
+                Order::Take(answer) => give(program.output.take_so_far().await, answer, pulse),
                 Order::Feed(bytes, answer) => {
                     let fed = accept(&program, &mut typed, &bytes);
                     // Whoever gave up waiting may look later.
@@ -211,13 +214,9 @@ async fn live(
     Some((ended, program.close(&mut Nobody).await))
 }
 
-async fn give(output: &mut Collector, answer: oneshot::Sender<Output>, pulse: &watch::Sender<Pulse>) {
-    // What nobody waits for any longer is there for the next who asks.
-    if !answer.is_closed() {
-        let taken = output.take().await;
-        pulse.send_modify(|pulse| pulse.n_unread = 0);
-        let _ = answer.send(taken);
-    }
+fn give(taken: Output, answer: oneshot::Sender<Output>, pulse: &watch::Sender<Pulse>) {
+    pulse.send_modify(|pulse| pulse.n_unread = 0);
+    let _ = answer.send(taken);
 }
 
 fn accept(program: &Program, typed: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unfed> {

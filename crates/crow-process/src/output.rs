@@ -102,11 +102,26 @@ impl Collector {
         self.n_bytes + self.plain.line().len() as u64
     }
 
+    /// Gives out what there is of a program that runs on, but for the beginning of a character that is still coming.
+    pub(crate) async fn take_so_far(&mut self) -> Output {
+        let mut line = Vec::new();
+        self.plain.flush(&mut line);
+        let begun = line.split_off(without_half_end(&line).len());
+        self.keep(&line).await;
+        let taken = self.give().await;
+        self.push(&begun).await;
+        taken
+    }
+
     /// Gives out what there is, its file complete, and begins anew.
     pub(crate) async fn take(&mut self) -> Output {
         let mut line = Vec::new();
         self.plain.flush(&mut line);
         self.keep(&line).await;
+        self.give().await
+    }
+
+    async fn give(&mut self) -> Output {
         if let Spill::Open(file, _) = &mut self.spill
             && let Err(error) = file.flush().await
         {

@@ -324,3 +324,16 @@ fn is_dead(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
+
+#[tokio::test]
+async fn a_character_that_is_still_coming_is_not_given_out() {
+    let mut output = Collector::new(Kept { head_bytes: 100, tail_bytes: 0, spill: None });
+    let mut said = Vec::new();
+    for piece in [&b"caf\xC3"[..], b"\xA9 \xE2\x82", b"\xAC\n"] {
+        output.push(piece).await;
+        said.push(output.take_so_far().await.text);
+    }
+    output.push(b"half \xE2\x82").await;
+    said.push(output.take().await.text);
+    assert_eq!(said, ["caf", "é ", "€\n", "half \u{FFFD}"]);
+}

@@ -27,9 +27,10 @@ impl Tools {
         workspace: &Workspace,
         cut: &CancellationToken,
     ) -> Option<Said> {
+        let (program, args) = self.watched(SHELL, &["-c".to_owned(), hook.command.clone()]);
         let command = Command {
-            program: SHELL.into(),
-            args: vec!["-c".into(), hook.command.clone()],
+            program,
+            args,
             cwd: workspace.cwd().to_owned(),
             env: vec![(PROJECT_VARIABLE.into(), workspace.cwd().display().to_string())],
             env_removed: workspace.secret_variables().to_vec(),

@@ -24,7 +24,6 @@ mod tool;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use crow_core::{CommandInfo, McpServer, McpTransport, Part, slash};
-use crow_process::{Confine, Warden};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -65,7 +64,7 @@ impl McpServers {
             let server = Arc::new(Server::new(name, commands.clone()));
             let keeper = Keeper {
                 server: server.clone(),
-                settings: McpServer { transport: watched(settings.transport, tools.warden()), ..settings },
+                settings: McpServer { transport: watched(settings.transport, tools), ..settings },
                 home: home.clone(),
                 groups: tools.groups().clone(),
                 news: news.clone(),
@@ -142,13 +141,13 @@ impl std::fmt::Debug for McpServers {
 }
 
 /// Has a program started under the warden: of a launcher's whole tree nothing is left behind then.
-fn watched(transport: McpTransport, warden: Option<&Warden>) -> McpTransport {
-    match (transport, warden) {
-        (McpTransport::Stdio { command, args, env }, Some(warden)) => {
-            let (command, args) = warden.around(&Confine::FREE, &command, &args);
+fn watched(transport: McpTransport, tools: &Tools) -> McpTransport {
+    match transport {
+        McpTransport::Stdio { command, args, env } => {
+            let (command, args) = tools.watched(&command, &args);
             McpTransport::Stdio { command, args, env }
         }
-        (transport, _) => transport,
+        McpTransport::Http { .. } | McpTransport::Sse { .. } => transport,
     }
 }
 

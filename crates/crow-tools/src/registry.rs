@@ -4,7 +4,7 @@ use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::Abilities;
 use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
-use crow_process::{Groups, Warden};
+use crow_process::{Confine, Groups, Warden};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -88,8 +88,12 @@ impl Tools {
         self.groups.kill_all();
     }
 
-    pub(crate) fn warden(&self) -> Option<&Warden> {
-        self.warden.as_ref()
+    /// Tells what to start so that nothing of a program that may do everything is left.
+    pub(crate) fn watched(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
+        match &self.warden {
+            Some(warden) => warden.around(&Confine::FREE, program, args),
+            None => (program.to_owned(), args.to_owned()),
+        }
     }
 
     pub(crate) fn groups(&self) -> &Groups {

@@ -209,7 +209,8 @@ fn ways_to_other_programs_are_hidden() {
 }
 
 /// Tried in a repository: each would have Git or Crow do something later, outside.
-const TRAPS: [&str; 9] = [
+const TRAPS: [&str; 10] = [
+    "echo ../elsewhere > .git/commondir",
     "mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit",
     "rm -rf .git/hooks; mkdir .git/hooks; echo bad > .git/hooks/pre-commit",
     "mv .git/hooks .git/old; mkdir .git/hooks; echo bad > .git/hooks/pre-commit",
@@ -234,7 +235,7 @@ fn repository() -> Place {
 fn traps(place: &Place) -> String {
     let read = |name: &str| fs::read_to_string(place.root.join(name)).unwrap_or_default();
     let hooks = fs::read_dir(place.root.join(".git/hooks")).map_or(0, Iterator::count);
-    format!("{hooks} {} {}", read(".git/config"), read(".crow/config.yaml"))
+    format!("{hooks} {} {} {}", read(".git/config"), read(".git/commondir"), read(".crow/config.yaml"))
 }
 
 #[track_caller]
@@ -266,7 +267,7 @@ fn what_is_run_or_read_later_cannot_be_changed() {
 
 #[test]
 fn without_a_view_of_its_own_a_command_is_kept_from_the_configuration() {
-    check_traps(&TRAPS[6..], |place, script| {
+    check_traps(&TRAPS[7..], |place, script| {
         // Inside another sandbox it gets none.
         let (root, crow) = (place.root.display().to_string(), crow_folder(place));
         let inner = format!("{} sandbox-exec --write {root} --protect {crow} -- sh -c", binary().display());

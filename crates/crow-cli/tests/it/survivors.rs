@@ -186,6 +186,12 @@ fn a_terminal_that_is_taken_away_ends_a_deaf_command() {
     gone("hung up", &mark);
 }
 
+/// A script that gets away in every way.
+fn away(mark: &str, chain: &Path) -> String {
+    let ways = WAYS.map(|(_, script)| script.replace("MARK", mark)).join("\n");
+    ways.replace("CHAIN", &chain.display().to_string())
+}
+
 /// Plays until both a command and a server have got away in every way, then kills Crow.
 #[test]
 fn crow_that_is_killed_leaves_nothing() {
@@ -193,10 +199,6 @@ fn crow_that_is_killed_leaves_nothing() {
     runtime.expect("a runtime can be made").block_on(async {
         let (command, server) = (mark(), mark());
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let away = |mark: &str, chain: &Path| {
-            let ways = WAYS.map(|(_, script)| script.replace("MARK", mark)).join("\n");
-            ways.replace("CHAIN", &chain.display().to_string())
-        };
         let script = format!("{}\nsleep {command}", away(&command, &folder.path().join("one")));
         let model = ModelServer::start(format!("call terminal {}", json!({"command": script})).as_str());
         let world = World::new(model.base_url());
@@ -214,5 +216,28 @@ fn crow_that_is_killed_leaves_nothing() {
         client.kill().await;
         gone("Crow was killed, the command", &command);
         gone("Crow was killed, the server", &server);
+    });
+}
+
+#[test]
+fn a_hook_of_crow_that_is_killed_leaves_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let (mark, folder) = (mark(), tempfile::tempdir().expect("a folder can be made"));
+        let script = folder.path().join("hook.sh");
+        let lines = format!("{}\nsleep {mark}", away(&mark, &folder.path().join("chain")));
+        fs::write(&script, lines).expect("a file can be written");
+        let model = ModelServer::start("call read {\"file_path\":\"a\"}");
+        let world = World::new(model.base_url());
+        let hook = json!({"command": format!("sh {}", script.display())});
+        world.configure_more(&format!("hooks: {{ PreToolUse: [{hook}] }}\n"));
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let params = json!({"cwd": world.project(), "mcpServers": []});
+        let opened = client.request("session/new", params).await.expect("the session opens");
+        let session = opened["sessionId"].as_str().expect("it has a name").to_owned();
+        client.prompt(&session, "go").await;
+        wait_for("they never came", &mark, |n| n > 2 * WAYS.len());
+        client.kill().await;
+        gone("Crow was killed, the hook", &mark);
     });
 }

@@ -18,7 +18,7 @@ use nix::{
 
 /// What of a repository names programs that Git runs later, outside. A missing folder of hooks is made first, as Git
 /// itself would have: nothing can be held that is not there.
-const OF_GIT: [&str; 4] = ["config", "config.worktree", "hooks", "modules"];
+const OF_GIT: [&str; 5] = ["commondir", "config", "config.worktree", "hooks", "modules"];
 
 /// Sockets whose owners do what they are asked, with rights that the command has not; `$UID` is the person.
 const SOCKETS: [&str; 8] = [

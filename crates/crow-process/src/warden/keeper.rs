@@ -1,15 +1,17 @@
 //! The keeper: owns the command and all that comes of it. Ends with the command, or with the front.
 
 use std::{
-    io,
+    fs, io,
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::process::CommandExt as _,
     },
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
 
+use crow_core::Confinement;
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -37,7 +39,10 @@ const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 pub(super) fn keep(orders: &Orders, front: OwnedFd) -> ! {
     let code = match Keeper::start(orders, front) {
         Ok(keeper) => match keeper.watch() {
-            Ok(status) => ending::end_as(status),
+            Ok(status) => {
+                keeper.clean();
+                ending::end_as(status)
+            }
             Err(error) => {
                 say(&format!("could not watch the command: {error}"));
                 CODE_CANNOT
@@ -55,6 +60,8 @@ struct Keeper {
     signals: Signals,
     front: OwnedFd,
     command: Pid,
+    /// Files that were not there when the command began, and must not be there when it has ended.
+    unwanted: Vec<PathBuf>,
 }
 
 /// Why a command never ran, and the exit code that says so.
@@ -84,6 +91,7 @@ impl Keeper {
         let build = |look| Cell::build(orders, look).map_err(|why| NotStarted { why, code: CODE_CANNOT });
         let cell = build(Look::Own)?;
         let look = cell.look();
+        let unwanted = unwanted(orders);
         let command = match start(orders, cell) {
             // Not every system gives a program a view of its own.
             Err(NotStarted { code: CODE_CANNOT, .. }) if look == Look::Own => {
@@ -91,7 +99,7 @@ impl Keeper {
             }
             started => started?,
         };
-        Ok(Self { signals, front, command })
+        Ok(Self { signals, front, command, unwanted })
     }
 
     /// Watches until the command has ended and nothing of it is left.
@@ -130,6 +138,18 @@ impl Keeper {
         }
     }
 
+    /// Removes what nothing can keep a command from making.
+    fn clean(&self) {
+        for path in &self.unwanted {
+            if path.symlink_metadata().is_ok() {
+                match fs::remove_file(path) {
+                    Ok(()) => say(&format!("removed {}: a held command made it", path.display())),
+                    Err(error) => say(&format!("could not remove {}: {error}", path.display())),
+                }
+            }
+        }
+    }
+
     /// Buries the dead; gives how the command ended when it is among them.
     fn reap(&self) -> io::Result<Option<WaitStatus>> {
         loop {
@@ -141,6 +161,17 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Where a repository could be told to take its configuration from somewhere else. What is not there cannot be sealed.
+fn unwanted(orders: &Orders) -> Vec<PathBuf> {
+    if orders.confinement != Confinement::Project {
+        return Vec::new();
+    }
+    let repositories = orders.writable.iter().map(|root| Path::new(root).join(".git"));
+    let repositories = repositories.filter(|git| git.symlink_metadata().is_ok_and(|found| found.is_dir()));
+    let files = repositories.map(|git| git.join("commondir"));
+    files.filter(|file| file.symlink_metadata().is_err()).collect()
 }
 
 /// Starts the command, held by its cell.
