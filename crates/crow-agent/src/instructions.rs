@@ -29,8 +29,12 @@ pub(crate) fn content(cwd: &Path, config_dir: &Path) -> String {
     let root = root(&cwd);
     let mut folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).collect();
     folders.reverse();
-    let project =
-        folders.iter().map(|folder| read_text(&folder.join(FILE), Inside::Folder(root), FILE_BYTES_MAX));
+    let files = folders.iter().map(|folder| crow_tools::resolve(&folder.join(FILE)));
+    // A link could send any file of the repository to the model, keys among them.
+    let files = files.filter(|file| {
+        file.extension().is_some_and(|ending| ending == "md") && !crow_core::is_key(&file.to_string_lossy())
+    });
+    let project = files.map(|file| read_text(&file, Inside::Folder(root), FILE_BYTES_MAX));
     let texts = std::iter::once(own).chain(project).filter_map(|read| {
         read.inspect_err(|why| tracing::info!(%why, "an AGENTS.md is left out")).ok().flatten()
     });

@@ -12,7 +12,7 @@ mod stock;
 mod survey;
 mod texts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fmt, slice};
 
 use crow_core::{CommandInfo, Hook, McpServer, Part, Rules, slash};
@@ -105,9 +105,9 @@ impl Supplies {
         prompts.chain(skills).collect()
     }
 
-    /// The folders of the skills, which hold what their texts speak of.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
-        self.skills.iter().filter_map(|skill| Some(crow_tools::resolve(skill.path.parent()?)))
+    /// The folders of the skills, which hold what their texts speak of, as they were when they were looked at.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.skills.iter().filter_map(|skill| skill.folder.as_deref())
     }
 
     /// Adds to a prompt what its command stands for; what the person typed stays as it is.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place, Spoken};
 use crow_core::{
-    CallId, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
+    Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -124,8 +124,7 @@ impl TurnJob {
         talk: &mut Conversation,
         said: Vec<Spoken>,
     ) -> Result<Vec<Part>, Result<TurnEnd, Failure>> {
-        // Where the prompt will stand no reply can be, so no call has this name.
-        self.stock.ready(CallId::at(talk.transcript.next_seq(), 0), &self.cut).await;
+        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
         let parts = match self.toolbox.prompt(&said, &self.cut).await {
             Some(_) if self.cut.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
             Some(prompted) => {

@@ -8,13 +8,19 @@ mod moment;
 
 use std::time::Duration;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 pub use answer::{HookEnd, Said, read};
 pub use moment::{Moment, Situation};
 
 /// Characters of a hook's command that name it for people.
 const NAME_CHARS_MAX: usize = 60;
+
+/// Bytes of a matcher: a few names of tools.
+const MATCHER_BYTES_MAX: usize = 200;
+
+/// Bytes of memory for a matcher that was read: a configuration may bring many.
+const COMPILED_BYTES_MAX: usize = 64 * 1024;
 
 /// A command of the person's that runs at certain moments.
 #[derive(Debug, Clone)]
@@ -92,8 +98,14 @@ pub struct Matcher(Option<Regex>);
 
 /// A matcher that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is not a regular expression: {0}")]
-pub struct BadMatcher(String);
+pub enum BadMatcher {
+    /// It does not parse; why.
+    #[error("is not a regular expression: {0}")]
+    Syntax(String),
+    /// It is longer, or needs more memory, than any list of tools.
+    #[error("is too large for a matcher")]
+    TooLarge,
+}
 
 impl Matcher {
     /// Reads a regular expression on whole names; nothing and `*` stand for every tool.
@@ -101,12 +113,18 @@ impl Matcher {
         if text.is_empty() || text == "*" {
             return Ok(Self(None));
         }
+        if text.len() > MATCHER_BYTES_MAX {
+            return Err(BadMatcher::TooLarge);
+        }
         // By itself as well: `a)|(b` would become whole between our brackets.
-        let read = Regex::new(text).and_then(|_| Regex::new(&format!("^(?:{text})$")));
+        let read = compile(text).and_then(|_| compile(&format!("^(?:{text})$")));
         read.map(|regex| Self(Some(regex))).map_err(|error| {
+            if matches!(error, regex::Error::CompiledTooBig(_)) {
+                return BadMatcher::TooLarge;
+            }
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim();
-            BadMatcher(why.trim_start_matches("error: ").to_owned())
+            BadMatcher::Syntax(why.trim_start_matches("error: ").to_owned())
         })
     }
 
@@ -114,6 +132,10 @@ impl Matcher {
     pub fn fits(&self, tool: &str) -> bool {
         self.0.as_ref().is_none_or(|regex| regex.is_match(tool))
     }
+}
+
+fn compile(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(COMPILED_BYTES_MAX).dfa_size_limit(COMPILED_BYTES_MAX).build()
 }
 
 #[cfg(test)]

@@ -34,7 +34,9 @@ pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
     PlanStatus, Prompt, Reach, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
 };
-pub use permission::{BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, judge};
+pub use permission::{
+    BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, is_key, judge,
+};
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use spelling::nearest;

@@ -13,6 +13,7 @@ mod scripts;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+pub use self::paths::is_key;
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
 pub use self::rules::{BadRule, Rule, Rules};

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn what_was_meant() {
-        check("raed", None);
+        check("reader_of_mail", None);
         check("reed", Some("read"));
         check("Write", Some("write"));
         check("list_issue", Some("list_issues"));

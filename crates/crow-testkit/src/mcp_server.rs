@@ -226,7 +226,7 @@ impl Server {
                 self.answer(id, text("there is another prompt"));
             }
             "vast" => self.answer(id, text(&"v".repeat(VAST_BYTES))),
-            "refuse" => self.refuse(id, -32602, "the colour is missing"),
+            "refuse" => self.refuse(id, -32602, "the \u{1b}colour is missing"),
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
                 let progress =

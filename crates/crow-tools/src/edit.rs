@@ -20,8 +20,8 @@ use crate::{
     write::{CHANGED_BY_EDITOR, about_change, changed, shown_diff},
 };
 
-const CHANGED: &str = "it has changed since it was read; read it again";
-const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
+pub(crate) const CHANGED: &str = "it has changed since it was read; read it again";
+pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
                                   the person has to save it there, then read it again";
 
 const UNKNOWN_ENCODING: &str = "its encoding is not known, and would be lost";

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crow_core::{Facets, Location, Outcome, ToolKind, ToolSpec, Touch};
+use crow_core::{Facets, Location, Outcome, ToolKind, ToolSpec, Touch, is_key};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
@@ -154,6 +154,7 @@ fn find(wanted: &Wanted, start: &Path, shown: &str, cut: &CancellationToken) -> 
         include: include.clone(),
         output: wanted.output,
         limit,
+        keys: if holds_keys(start) { Keys::Searched } else { Keys::LeftOut },
         hits: &hits,
         cut,
     })?;
@@ -175,7 +176,7 @@ fn searcher(wanted: &Wanted) -> Searcher {
 
 /// Adds what has to be known about an answer.
 fn explained(answer: Answer, output: Output, limit: usize, n_passed: usize) -> String {
-    let Answer { mut text, n_rows, n_unread } = answer;
+    let Answer { mut text, n_rows, n_unread, n_keys } = answer;
     if n_rows == 0 {
         text += "no lines match\n";
     }
@@ -187,6 +188,11 @@ fn explained(answer: Answer, output: Output, limit: usize, n_passed: usize) -> S
     }
     if n_unread > 0 {
         text += &format!("({n_unread} files could not be searched)\n");
+    }
+    if n_keys > 0 {
+        text += &format!(
+            "({n_keys} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
+        );
     }
     if n_passed > 0 {
         text += &format!("({n_passed} folders were passed by: what they want ignored cannot be read)\n");
@@ -201,8 +207,22 @@ struct Search<'a> {
     include: Option<NamePattern>,
     output: Output,
     limit: usize,
+    keys: Keys,
     hits: &'a Hits,
     cut: &'a CancellationToken,
+}
+
+/// What becomes of files that hold keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// The call names them, so somebody was asked.
+    Searched,
+    /// They are below what the call names, and nobody was asked.
+    LeftOut,
+}
+
+fn holds_keys(path: &Path) -> bool {
+    is_key(&path.to_string_lossy())
 }
 
 impl Visitor for Search<'_> {
@@ -214,6 +234,9 @@ impl Visitor for Search<'_> {
         let is_included = self.include.as_ref().is_none_or(|include| include.is_match(&file));
         if !is_included || !self.hits.may_show(&file.absolute) {
             return;
+        }
+        if self.keys == Keys::LeftOut && holds_keys(&file.absolute) {
+            return self.hits.add_key();
         }
         let mut rows = Rows { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
         let searched = nofollow::open(&file.absolute).and_then(|opened| {

@@ -56,6 +56,7 @@ struct Kept {
     files: BTreeMap<PathBuf, Vec<Row>>,
     n_rows: usize,
     n_unread: usize,
+    n_keys: usize,
 }
 
 impl Hits {
@@ -95,6 +96,11 @@ impl Hits {
         self.lock().n_unread += 1;
     }
 
+    /// Notes that a file was left out because it holds keys.
+    pub(crate) fn add_key(&self) {
+        self.lock().n_keys += 1;
+    }
+
     /// Spells the rows; `shown` spells a path.
     pub(crate) fn into_answer(self, shown: impl Fn(&Path) -> String) -> Answer {
         let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +116,7 @@ impl Hits {
                 row.write(&shown, &mut text);
             }
         }
-        Answer { text, n_rows: kept.n_rows, n_unread: kept.n_unread }
+        Answer { text, n_rows: kept.n_rows, n_unread: kept.n_unread, n_keys: kept.n_keys }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -125,6 +131,8 @@ pub(crate) struct Answer {
     pub(crate) n_rows: usize,
     /// Says how many files could not be searched, as long as all of them were wanted.
     pub(crate) n_unread: usize,
+    /// Says how many files that hold keys were left out, as long as all of them were wanted.
+    pub(crate) n_keys: usize,
 }
 
 fn counted(rows: &[Row]) -> usize {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
     buffers::{self, Opened, Purpose, Via},
+    edit::{CHANGED, CHANGED_OR_UNSAVED},
     files::{self, ReadError},
     text::{Decoded, Encoding, decode, encode},
     tool::{Refusal, about, answer, off_thread, parse, previewed, text_of},
@@ -40,8 +41,8 @@ enum Before {
     Nothing,
     /// `None` when the client has it, which keeps its encoding.
     Text(String, Option<Encoding>),
-    /// Binary or too large to show.
-    Something,
+    /// Binary or too large to show; stamped when it can be read.
+    Something(Option<Stamp>),
 }
 
 impl Write {
@@ -79,6 +80,7 @@ impl Tool for Write {
             let Wanted { file_path, mut content } = parse(arguments)?;
             let path = cx.judged(&file_path)?;
             let before = before(&cx, &file_path).await?;
+            check_known(&cx, &file_path, &before)?;
             let shown = cx.workspace.shown(&file_path);
             let mut changed_by_editor = "";
             // What a client does not have open it would write in an encoding of its own.
@@ -119,7 +121,9 @@ impl Tool for Write {
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
         previewed(async move {
             let Wanted { file_path, content } = parse(arguments)?;
-            let diff = before(&cx, &file_path).await?.into_diff(content);
+            let before = before(&cx, &file_path).await?;
+            check_known(&cx, &file_path, &before)?;
+            let diff = before.into_diff(content);
             let path = cx.workspace.absolute(&file_path);
             Ok(diff.map_or_else(Vec::new, |(old, new)| shown_diff(&path, old, new)))
         })
@@ -132,14 +136,32 @@ async fn before(cx: &ToolCx<'_>, file_path: &str) -> Result<Before, Refusal> {
         Ok(Opened::Buffer(text)) => Ok(Before::Text(text, None)),
         Ok(Opened::Disk(bytes)) => match decode(bytes) {
             Decoded::Text(text, encoding) => Ok(Before::Text(text, Some(encoding))),
-            Decoded::Lossy(_) | Decoded::Binary => Ok(Before::Something),
+            Decoded::Lossy(text) => Ok(Before::Something(Some(Stamp::of(&text)))),
+            Decoded::Binary => Ok(Before::Something(None)),
         },
         Err(ReadError::Missing) => Ok(Before::Nothing),
-        Err(ReadError::TooLarge { .. }) => Ok(Before::Something),
+        Err(ReadError::TooLarge { .. }) => Ok(Before::Something(None)),
         Err(error @ (ReadError::Folder | ReadError::NotAFile | ReadError::System(_))) => {
             Err(Refusal(format!("could not write {}: {error}", cx.workspace.shown(file_path))))
         }
     }
+}
+
+/// Refuses to replace a text that is another than the one the model has seen: it would take back what others wrote.
+fn check_known(cx: &ToolCx<'_>, file_path: &str, before: &Before) -> Result<(), Refusal> {
+    let seen = cx.workspace.seen(&cx.judged(file_path)?);
+    let now = match before {
+        Before::Text(text, _) => Some(Stamp::of(text)),
+        Before::Something(stamp) => *stamp,
+        Before::Nothing => None,
+    };
+    // What cannot be read could not be read again either.
+    if seen.zip(now).is_none_or(|(seen, now)| seen == now) {
+        return Ok(());
+    }
+    let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
+    let why = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
+    Err(Refusal(format!("could not write {}: {why}", cx.workspace.shown(file_path))))
 }
 
 impl Before {
@@ -147,7 +169,7 @@ impl Before {
     fn encoding(&self) -> Encoding {
         match self {
             Self::Text(_, encoding) => encoding.unwrap_or(Encoding::Utf8),
-            Self::Nothing | Self::Something => Encoding::Utf8,
+            Self::Nothing | Self::Something(_) => Encoding::Utf8,
         }
     }
 
@@ -155,7 +177,7 @@ impl Before {
         match self {
             Self::Nothing => Some((None, new)),
             Self::Text(old, _) => Some((Some(old), new)),
-            Self::Something => None,
+            Self::Something(_) => None,
         }
     }
 }

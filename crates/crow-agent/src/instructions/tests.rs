@@ -81,11 +81,35 @@ fn what_leads_out_or_is_no_text_is_left_out() {
             nested []"#]],
     );
     check(
-        &[("p/rules.md", "rules"), ("p/AGENTS.md", "-> rules.md")],
+        &[("p/docs/AGENTS.md", "rules"), ("p/AGENTS.md", "-> docs/AGENTS.md")],
         "p",
         &expect![[r#"
-        rules
-        nested []"#]],
+            rules
+            nested ["docs/AGENTS.md"]"#]],
+    );
+    for target in [".env", "rules.txt", ".ssh/AGENTS.md"] {
+        check(
+            &[
+                ("p/.env", "keys"),
+                ("p/rules.txt", "keys"),
+                ("p/.ssh/AGENTS.md", "keys"),
+                ("p/.ignore", ".ssh"),
+            ]
+            .into_iter()
+            .chain([("p/AGENTS.md", format!("-> {target}").as_str())])
+            .collect::<Vec<_>>(),
+            "p",
+            &expect![[r#"
+
+            nested []"#]],
+        );
+    }
+    check(
+        &[("config/rules.md", "rules"), ("config/AGENTS.md", "-> rules.md"), ("p/x", "")],
+        "p",
+        &expect![[r#"
+            rules
+            nested []"#]],
     );
     check(
         &[("p/AGENTS.md/x", "")],

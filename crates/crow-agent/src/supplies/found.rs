@@ -122,8 +122,9 @@ impl Looking<'_> {
         }
         for skills in SKILL_FOLDERS.into_iter().filter(|place| is_looked_at(place)) {
             for name in self.names(&folder.join(skills)) {
+                let with_it = self.skill_folder(&folder.join(skills).join(&name));
                 self.file(folder.join(skills).join(name).join(SKILL_FILE), |_, path, text| {
-                    Skill::read(path.to_owned(), text).map(Brings::Skill)
+                    Skill::read(path.to_owned(), with_it, text).map(Brings::Skill)
                 });
             }
         }
@@ -136,6 +137,16 @@ impl Looking<'_> {
                 }
             }
         }
+    }
+
+    /// Follows a skill's folder to where it is now, once: a link that is laid out later leads nowhere. A folder that is
+    /// not among the repository's skills holds more than a skill speaks of, so it is not to be read freely.
+    fn skill_folder(&self, folder: &Path) -> Option<PathBuf> {
+        let resolved = crow_tools::resolve(folder);
+        let above = resolved.parent()?;
+        let mut inside = above.ancestors().take_while(|folder| folder.starts_with(&self.found.repository));
+        let is_among = inside.any(|folder| SKILL_FOLDERS.iter().any(|skills| folder.ends_with(skills)));
+        is_among.then_some(resolved)
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

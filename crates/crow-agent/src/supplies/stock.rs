@@ -44,6 +44,8 @@ struct State {
     offered: Vec<CommandInfo>,
     /// Skills that the model knows, by their files.
     known: BTreeSet<PathBuf>,
+    /// Questions that were asked.
+    n_asked: usize,
 }
 
 impl Stock {
@@ -90,11 +92,17 @@ impl Stock {
         }
     }
 
-    /// Looks again before a prompt, and asks about what nobody has said anything to. `call` is the question's name.
-    pub(crate) async fn ready(&self, call: CallId, cut: &CancellationToken) {
-        let mut state = self.state.lock().await;
-        let Some(survey) = self.survey().await else { return };
-        if let Some(survey) = self.asked(&mut state, survey, (call, cut)).await {
+    /// Looks again before a prompt, and asks about what nobody has said anything to. `place` is where the prompt will
+    /// stand: no reply can be there, so no call has the question's name.
+    pub(crate) async fn ready(&self, place: u64, cut: &CancellationToken) {
+        let look = async { (self.state.lock().await, self.survey().await) };
+        let (mut state, survey) = tokio::select! {
+            looked = look => looked,
+            // A disk that does not answer keeps nobody from stopping.
+            () = cut.cancelled() => return,
+        };
+        let Some(survey) = survey else { return };
+        if let Some(survey) = self.asked(&mut state, survey, (place, cut)).await {
             self.take_in(&mut state, survey);
         }
     }
@@ -109,13 +117,16 @@ impl Stock {
         &self,
         state: &mut State,
         survey: Survey,
-        (call, cut): (CallId, &CancellationToken),
+        (place, cut): (u64, &CancellationToken),
     ) -> Option<Survey> {
         let unknown = survey.unknown(&state.said);
         if unknown.is_empty() || cut.is_cancelled() {
             return Some(survey);
         }
         let asking = Asking::about(&unknown, |path| survey.kept.approved(path));
+        // A prompt that is refused leaves its place to the next one, and that may have a question as well.
+        let call = CallId::at(place, state.n_asked);
+        state.n_asked += 1;
         let answered = asking.ask(&self.client, (&self.session, call), cut).await;
         let word = match &answered {
             Answered::AllowOnce | Answered::AllowAlways => Word::Yes,

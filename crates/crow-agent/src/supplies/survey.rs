@@ -100,7 +100,12 @@ pub(crate) fn known_skills(settings: &KitSettings, cwd: &Path) -> Vec<Skill> {
 fn own_skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     let names = reading::names(folder, Inside::Anywhere, OWN_MAX);
     let files = names.into_iter().map(|name| folder.join(name).join(SKILL_FILE));
-    files.filter_map(|path| Skill::read(path.clone(), &own(&path, problems)?)).collect()
+    let read = |path: PathBuf| {
+        let text = own(&path, problems)?;
+        let folder = path.parent().map(crow_tools::resolve);
+        Skill::read(path, folder, &text)
+    };
+    files.filter_map(read).collect()
 }
 
 fn own_prompts(folder: &Path, problems: &mut Vec<String>) -> Vec<PromptFile> {

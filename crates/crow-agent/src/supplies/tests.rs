@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_core::{
@@ -292,6 +293,39 @@ fn a_whole_folder_that_leads_out_is_never_listed() {
     stage.check(&expect![[r#"
         ! .crow/config.yaml of the repository is left out: it leads out of the repository.
     "#]]);
+}
+
+#[test]
+fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
+    let stage = Stage::new(&[
+        ("config/skills/mine/SKILL.md", "x"),
+        ("p/.agents/skills/lint/SKILL.md", "x"),
+        ("p/src/SKILL.md", "x"),
+    ]);
+    let skills = stage.root.join("p/.claude/skills");
+    fs::create_dir_all(&skills).unwrap();
+    symlink("../../.agents/skills/lint", skills.join("linked")).unwrap();
+    symlink("../../src", skills.join("source")).unwrap();
+    symlink("../..", skills.join("whole")).unwrap();
+    stage.write("p/SKILL.md", "x");
+    stage.say("p", Word::Yes);
+    let (supplies, _) = stage.survey("p").into_supplies(&Ledger::default(), Supplies::default());
+    // What is laid out later is not looked at.
+    fs::rename(stage.root.join("p/.agents"), stage.root.join("p/old")).unwrap();
+    symlink("/etc", stage.root.join("p/.agents")).unwrap();
+    let folders = supplies.skills.iter().map(|skill| {
+        let folder = skill.folder.as_ref().map(|folder| folder.strip_prefix(&stage.root).unwrap());
+        format!("{} {folder:?}\n", skill.name)
+    });
+    expect![[r#"
+        mine Some("config/skills/mine")
+        lint Some("p/.agents/skills/lint")
+        linked Some("p/.agents/skills/lint")
+        source None
+        whole None
+    "#]]
+    .assert_eq(&folders.collect::<String>());
+    assert_eq!(supplies.folders().count(), 3);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Skill {
     pub(crate) hint: Option<String>,
     /// Its file; what it speaks of is in the same folder.
     pub(crate) path: PathBuf,
+    /// The folder that may be read with it, spelled without links; `None` when no folder came with it.
+    pub(super) folder: Option<PathBuf>,
     pub(super) body: String,
 }
 
@@ -35,13 +37,13 @@ pub(crate) struct PromptFile {
 
 impl Skill {
     /// Reads a skill; one that no command can be called is none.
-    pub(super) fn read(path: PathBuf, text: &str) -> Option<Self> {
+    pub(super) fn read(path: PathBuf, folder: Option<PathBuf>, text: &str) -> Option<Self> {
         let read = FrontMatter::of(text);
-        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        let names = [read.get("name"), folder];
+        let folder_name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let names = [read.get("name"), folder_name];
         let name = names.into_iter().flatten().find(|name| slash::is_name(name))?.to_owned();
         let (description, hint) = (description(&read), hint(&read));
-        Some(Self { name, description, hint, body: read.body.to_owned(), path })
+        Some(Self { name, description, hint, body: read.body.to_owned(), path, folder })
     }
 }
 

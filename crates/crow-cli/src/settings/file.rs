@@ -16,6 +16,19 @@ use super::{ConfigError, Environment};
 const OPEN: char = '\u{E0C0}';
 const CLOSE: char = '\u{E0C1}';
 
+/// Levels of lists and maps in one another. A hook's group needs six; the parser calls itself for each, and a thread's
+/// stack is small.
+const LEVELS_MAX: usize = 32;
+
+/// Values of one file, those counted again that an alias repeats; far more than anyone configures.
+const VALUES_MAX: usize = 20_000;
+
+/// Aliases of one file; each repeats what may be long.
+const ALIASES_MAX: usize = 200;
+
+/// How the parser's words begin for what is past a limit; the rest is in terms of its code.
+const BOUNDS: [&str; 4] = ["budget breached", "recursion limit", "alias replay", "alias expansion"];
+
 /// A value and the line it stands on.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -57,12 +70,14 @@ pub(super) struct Field {
 /// Reads a file's text.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Node, ConfigError> {
     let marked = mark_variables(text);
-    let tree: Spanned<Raw> = serde_saphyr::from_str(&marked).map_err(|error| {
+    let tree: Spanned<Raw> = serde_saphyr::from_str_with_options(&marked, bounded()).map_err(|error| {
         let line = error.location().map_or(1, |location| location.line());
         let message = error.without_snippet().to_string();
         let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
         // What follows is advice to whoever calls the parser.
         let problem = problem.split(", set ").next().unwrap_or_default();
+        let is_bound = BOUNDS.iter().any(|bound| problem.starts_with(bound));
+        let problem = if is_bound { "it is nested too deeply, or says too much" } else { problem };
         ConfigError::Wrong {
             path: path.to_owned(),
             line,
@@ -71,6 +86,21 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, ConfigError> {
     })?;
     // Spans count in the text that was parsed, not in the one on disk.
     Ok(node(tree, &marked))
+}
+
+/// What the parser may be made to do by a file that somebody else wrote.
+fn bounded() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: LEVELS_MAX,
+            flow_nesting_limit: LEVELS_MAX,
+            max_nodes: VALUES_MAX,
+            max_events: 3 * VALUES_MAX,
+            max_aliases: ALIASES_MAX,
+            max_anchors: ALIASES_MAX,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: VALUES_MAX },
+    }
 }
 
 /// Replaces the braces of each well-formed `${NAME}`.

@@ -1,5 +1,6 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
+mod depth;
 mod hooks;
 
 use std::{fmt::Write as _, fs};

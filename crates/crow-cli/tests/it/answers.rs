@@ -151,6 +151,26 @@ fn silence() {
 }
 
 #[test]
+fn a_kill_that_nobody_answers() {
+    check(async {
+        let mut stage = Stage::new().await;
+        let session = stage.open().await;
+        stage.client.editor.misbehave("terminal/kill", Odd::Silence);
+        stage
+            .server
+            .replace("call terminal {\"command\":\"tail -f /dev/null\",\"timeout\":1}\ntext \"Done.\"");
+        let started = Instant::now();
+        let id = stage.client.prompt(&session, "go").await;
+        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        // A second for the command, five for the kill.
+        assert!(started.elapsed() < Duration::from_secs(15), "it took {:?}", started.elapsed());
+        assert_eq!(stage.client.editor.unreleased().len(), 0, "the terminal was not given back");
+        assert!(stage.client.hang_up().await.success());
+    });
+}
+
+#[test]
 fn nonsense_in_a_turn() {
     const LINES: [&str; 8] = [
         "not json at all",

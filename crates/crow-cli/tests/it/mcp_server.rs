@@ -115,6 +115,13 @@ impl Server {
         self.child.wait().expect("it ends").code()
     }
 
+    /// Asks it to end, as the system does.
+    fn terminate(&self) {
+        #[expect(clippy::disallowed_methods, reason = "a test ends what it started")]
+        let mut kill = std::process::Command::new("kill");
+        assert!(kill.arg(self.child.id().to_string()).status().expect("it runs").success());
+    }
+
     fn check(&self, expected: &Expect) {
         expected.assert_eq(&self.heard);
     }
@@ -139,6 +146,7 @@ fn tools_work_as_they_do_in_a_session() {
     server.call("read", &json!({"file_path": 7}));
     server.call("read", &json!({"file_path": "missing"}));
     server.call("nothing", &json!({}));
+    server.call("read", &json!("no object"));
     server.check(&expect![[r#"
         read done:      1	one
              2	two
@@ -152,7 +160,10 @@ fn tools_work_as_they_do_in_a_session() {
         read failed: `read` was not run: `file_path` must be a string, not the number 7
         read failed: could not read missing: it does not exist
         nothing error -32602: "there is no tool nothing"
+        read error -32602: "tools/call takes the name of a tool and, as `arguments`, an object"
     "#]]);
+    let unknown = server.ask("no/such/method", &json!({}));
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
     assert_eq!(server.leave(), Some(0));
 }
 
@@ -297,9 +308,7 @@ async fn a_server_that_is_ended_leaves_no_process() {
     let mut server = Server::open(&json!({}));
     let mut leash = Leash::new(&server.world.project());
     begin(&mut server);
-    #[expect(clippy::disallowed_methods, reason = "a test ends what it started")]
-    let mut kill = std::process::Command::new("kill");
-    assert!(kill.arg(server.child.id().to_string()).status().expect("it runs").success());
+    server.terminate();
     leash.gone("after the server was asked to end").await;
     assert_eq!(server.leave(), Some(0));
 }
@@ -342,6 +351,7 @@ struct Web {
     server: Server,
     address: String,
     token: String,
+    token_file: PathBuf,
     session: String,
 }
 
@@ -350,12 +360,12 @@ impl Web {
         let mut server = Server::start(World::new("http://127.0.0.1:9/v1"), &["--http", "127.0.0.1:0"]);
         let line = server.hear();
         let address = line["url"].as_str().and_then(|url| url.strip_prefix("http://")?.strip_suffix("/mcp"));
-        let file = line["token_file"].as_str().expect("a token file");
-        assert_eq!(mode(Path::new(file)), 0o600);
+        let token_file = PathBuf::from(line["token_file"].as_str().expect("a token file"));
+        assert_eq!(mode(&token_file), 0o600);
         assert_eq!(line["pid"], server.child.id());
-        let token = fs::read_to_string(file).expect("a token");
+        let token = fs::read_to_string(&token_file).expect("a token");
         let address = address.expect("an address").to_owned();
-        Self { server, address, token, session: String::new() }
+        Self { server, address, token, token_file, session: String::new() }
     }
 
     /// Posts a message; gives the head of the answer and what came with it.
@@ -436,6 +446,19 @@ fn over_http_a_session_calls_tools() {
     let (_, body) =
         web.post(&[], &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}));
     assert!(body.contains(r#""text":"over http\n""#), "{body}");
+}
+
+#[test]
+fn over_http_nobody_keeps_it_from_its_end() {
+    let mut web = Web::start();
+    let mut half = TcpStream::connect(&web.address).expect("it listens");
+    half.write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\n").expect("it reads");
+    // Taken in after the half of a request.
+    web.hello(&[]);
+    web.server.terminate();
+    assert_eq!(web.server.leave(), Some(0));
+    assert!(!web.token_file.exists(), "the key is still there");
+    drop(half);
 }
 
 #[test]

@@ -251,6 +251,26 @@ fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
     });
 }
 
+/// A prompt that a hook keeps back leaves its place to the next one.
+#[test]
+fn no_two_questions_of_a_session_have_the_same_name() {
+    check(async {
+        let mut stage = Stage::new(HELLO).await;
+        let config = stage.world.project().join(".crow/config.yaml");
+        for seconds in [1, 2] {
+            let hooks =
+                format!("hooks: {{ UserPromptSubmit: [{{ command: exit 2, timeout: {seconds} }}] }}\n");
+            fs::write(&config, hooks).expect("written");
+            stage.answer("allow_once");
+            stage.say("hello").await;
+        }
+        assert_eq!((stage.questions().lines().count(), stage.model.n_requests()), (2, 0));
+        let log = stage.client.log();
+        let names = log.lines().filter_map(|line| line.strip_prefix("< call ")?.split_once(" trust "));
+        assert_eq!(names.map(|(name, _)| name).collect::<Vec<_>>(), ["call-0-0", "call-0-1"]);
+    });
+}
+
 #[test]
 fn never_is_silent_until_it_changes() {
     check(async {

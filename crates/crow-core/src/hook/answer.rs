@@ -18,6 +18,9 @@ const COMPLAINT_CHARS_MAX: usize = 400;
 /// Answers of other agents' hooks that change what runs. To pass over them would run what was to be changed.
 const NOT_DONE: [&str; 2] = ["updatedInput", "updatedMCPToolOutput"];
 
+/// What a text in Unicode may begin with.
+const BOM: char = '\u{feff}';
+
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookEnd {
@@ -63,8 +66,12 @@ pub fn read(event: HookEvent, end: &HookEnd, stdout: &str, stderr: &str) -> Said
 
 /// Reads what a hook wrote when all went well. Only an object counts as an answer.
 fn answer(event: HookEvent, stdout: &str) -> Result<Said, String> {
-    let text = stdout.trim();
+    // Some shells begin what they write with a mark.
+    let text = stdout.trim().trim_start_matches(BOM).trim_start();
     if !text.starts_with('{') {
+        if event.guards() && serde_json::from_str::<Value>(text).is_ok() {
+            return Err("is JSON, and no object".to_owned());
+        }
         return Ok(match event {
             HookEvent::UserPromptSubmit if !text.is_empty() => Said::Context(bounded(text)),
             HookEvent::UserPromptSubmit

@@ -54,6 +54,9 @@ fn a_matcher_is_about_whole_names() {
 fn a_matcher_that_cannot_be_read() {
     check_matcher("(edit", expect!["(edit is not a regular expression: unclosed group"]);
     check_matcher("edit)|(read", expect!["edit)|(read is not a regular expression: unopened group"]);
+    assert!(!Matcher::parse(&"a".repeat(200)).unwrap().fits("a"));
+    assert_eq!(Matcher::parse(&"a".repeat(201)).unwrap_err(), BadMatcher::TooLarge);
+    check_matcher(r"(\w{50}){50}", expect![r"(\w{50}){50} is too large for a matcher"]);
     check_matcher("+", expect!["+ is not a regular expression: repetition operator missing expression"]);
 }
 
@@ -73,12 +76,24 @@ fn silence_and_chatter_mean_nothing() {
     check_answer(
         "[1]",
         expect![[r#"
-        PreToolUse: Nothing
+        PreToolUse: Failed("its answer is JSON, and no object: a word on the side")
         PostToolUse: Nothing
-        UserPromptSubmit: Context("[1]")
+        UserPromptSubmit: Failed("its answer is JSON, and no object: a word on the side")
         Stop: Nothing"#]],
     );
     check_answer(r#"{"continue":true,"suppressOutput":true,"note":1}"#, expect!["Nothing"]);
+}
+
+#[test]
+fn a_mark_before_an_answer_hides_no_refusal() {
+    check_answer(
+        "\u{feff}{\"decision\":\"block\",\"reason\":\"no\"}",
+        expect![[r#"
+        PreToolUse: Block("no")
+        PostToolUse: Context("no")
+        UserPromptSubmit: Block("no")
+        Stop: GoOn("no")"#]],
+    );
 }
 
 #[test]

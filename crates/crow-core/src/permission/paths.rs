@@ -52,7 +52,8 @@ pub(super) fn is_readable(path: &str, roots: &Roots) -> bool {
     let holds_protected =
         roots.protected.iter().any(|protected| self::folded(protected).starts_with(&folded));
     let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected;
-    is_work || is_inside(path, &roots.readable)
+    // What is laid out to be read lies in the configuration; a key there is nothing that it speaks of.
+    is_work || (is_inside(path, &roots.readable) && !is_key(path))
 }
 
 /// Compares whole path components, so that `/a/bc` is not inside `/a/b`.
@@ -133,7 +134,7 @@ const KEYS: &[&str] =
     &[".env", ".netrc", "_netrc", ".ssh", ".gnupg", ".aws", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
 /// Recognises files that hold keys by their usual names.
-fn is_key(path: &str) -> bool {
+pub fn is_key(path: &str) -> bool {
     let mut parts = parts(path).peekable();
     while let Some(part) = parts.next() {
         let next = parts.peek().map(String::as_str);

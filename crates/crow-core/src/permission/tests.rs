@@ -359,6 +359,16 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
+        &Touch::Reads(vec!["/w/a/.crow/spill/.env".into()]),
+        &Grants::default(),
+        &expect![[r#"
+            ask: ask, each time: /w/a/.crow/spill/.env is protected
+            accept-edits: ask, each time: /w/a/.crow/spill/.env is protected
+            plan: ask, each time: /w/a/.crow/spill/.env is protected
+            auto: allow
+        "#]],
+    );
+    check(
         &Touch::Writes(vec!["/w/a/.crow/spill/1".into()]),
         &Grants::default(),
         &expect![[r#"

@@ -110,7 +110,7 @@ impl Server {
                 ],
                 "nextCursor": "two",
             }),
-            Some(_) => json!({"resources": [{"uri": "picture://1", "name": "pic\u{1b}ture"}]}),
+            Some(_) => json!({"resources": [{"uri": "picture://1", "name": "a\u{1b}b"}]}),
         }
     }
 

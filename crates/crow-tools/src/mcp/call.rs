@@ -18,6 +18,7 @@ use super::{
     connect::cause,
     http,
     link::Link,
+    listing::plain,
     outcome::{Answer, outcome},
     server::Server,
 };
@@ -142,7 +143,7 @@ async fn why_not(server: &Server, link: &Arc<Link>, error: ServiceError) -> Stri
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         ServiceError::McpError(error) => {
-            let message = error.message.chars().take(MESSAGE_CHARS_MAX).collect::<String>();
+            let message = plain(&error.message).chars().take(MESSAGE_CHARS_MAX).collect::<String>();
             format!("the MCP server {name} refused the call: {message}")
         }
         ServiceError::TransportSend(error) if link.is_open() => {

@@ -20,7 +20,7 @@ use super::{
     auth::{self, Signer},
     http,
     link::{Heard, Link},
-    overlong::Overlong,
+    overlong::{Handshake, Overlong},
     server::End,
     sse,
     stderr::Stderr,
@@ -100,8 +100,16 @@ async fn stdio(name: &str, command: Command, groups: &Groups, heard: Heard) -> R
     let started = accompany(groups, command).await;
     let (companion, Pipes { stdin, stdout, stderr }) = started.map_err(|error| End::of(error.to_string()))?;
     let program = Program { companion, stderr: Stderr::read(stderr, name.to_owned()) };
-    match serve((Overlong::new(stdout), stdin), heard).await {
-        Ok(served) => Ok(Connection::new(served, Some(program))),
+    let shaken = Handshake::default();
+    match serve((Overlong::new(stdout, shaken.clone()), stdin), heard).await {
+        Ok(served) => {
+            shaken.over();
+            Ok(Connection::new(served, Some(program)))
+        }
+        Err(error) if let Some(why) = shaken.overlong() => {
+            tracing::debug!(%error, "a program never stopped answering");
+            Err(End { why, ..program.end().await })
+        }
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             let end = program.end().await;
             Err(End { why: format!("it ended before it answered, with {}", end.why), ..end })

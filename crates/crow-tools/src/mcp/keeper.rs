@@ -167,7 +167,9 @@ impl Keeper {
                     }
                 }
             }
-            offer.has_resources = abilities.resources.is_some() && resources::are_there(&link.peer).await;
+            let is_wanted = !self.settings.disabled_tools.iter().any(|name| name == resources::READ);
+            offer.has_resources =
+                is_wanted && abilities.resources.is_some() && resources::are_there(&link.peer).await;
             offer
         };
         let late = |_| Offer { tools: listing.tools.as_slice().into(), ..Offer::default() };
@@ -177,7 +179,8 @@ impl Keeper {
 
     /// Says which of the tools that are disabled there are not.
     fn say_unknown(&self, listing: &Listing) {
-        for name in self.settings.disabled_tools.iter().filter(|name| !listing.names.contains(*name)) {
+        let is_known = |name: &str| name == resources::READ || listing.names.contains(name);
+        for name in self.settings.disabled_tools.iter().filter(|name| !is_known(name)) {
             let meant = match nearest(name, listing.names.iter().map(String::as_str)) {
                 Some(meant) => format!(" Did you mean {meant:?}?"),
                 None => String::new(),

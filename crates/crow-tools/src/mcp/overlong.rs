@@ -1,11 +1,15 @@
 //! What a program says, with a word after each message that is longer than anybody takes.
 //!
 //! The SDK drops such a message, and whoever waits for it would wait in vain. So the answer that it was is followed
-//! by a refusal of the same request.
+//! by a refusal of the same request. Before there is a connection it is the end: there is nothing else to wait for.
 
 use std::{
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
 };
 
@@ -21,6 +25,28 @@ const HEAD_BYTES: usize = 256;
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// How the shaking of hands goes, for whoever waits for it and for who hears the program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Handshake(Arc<Marks>);
+
+#[derive(Debug, Default)]
+struct Marks {
+    is_over: AtomicBool,
+    was_overlong: AtomicBool,
+}
+
+impl Handshake {
+    /// It worked: what is too long from here on is one message among others.
+    pub(super) fn over(&self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Says why it failed, when a message that was too long is why.
+    pub(super) fn overlong(&self) -> Option<String> {
+        self.0.was_overlong.load(Ordering::Relaxed).then(too_long)
+    }
+}
+
 /// A program's stdout.
 pub(super) struct Overlong<R> {
     inner: R,
@@ -32,10 +58,11 @@ pub(super) struct Overlong<R> {
     n_line_bytes: usize,
     /// A line of our own that comes next.
     refusal: Vec<u8>,
+    handshake: Handshake,
 }
 
 impl<R> Overlong<R> {
-    pub(super) fn new(inner: R) -> Self {
+    pub(super) fn new(inner: R, handshake: Handshake) -> Self {
         Self {
             inner,
             chunk: vec![0; CHUNK_BYTES].into_boxed_slice(),
@@ -43,7 +70,15 @@ impl<R> Overlong<R> {
             head: Vec::with_capacity(HEAD_BYTES),
             n_line_bytes: 0,
             refusal: Vec::new(),
+            handshake,
         }
+    }
+
+    /// Tells whether all is over because a line was too long before there is a connection.
+    fn is_cut(&self) -> bool {
+        let marks = &self.handshake.0;
+        let is_overlong = self.n_line_bytes > LINE_BYTES_MAX && !marks.is_over.load(Ordering::Relaxed);
+        marks.was_overlong.fetch_or(is_overlong, Ordering::Relaxed) || is_overlong
     }
 
     /// Hands on what is there, up to the end of a line that was too long.
@@ -79,6 +114,9 @@ impl<R: AsyncRead + Unpin> AsyncRead for Overlong<R> {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.is_cut() {
+            return Poll::Ready(Ok(()));
+        }
         if !this.refusal.is_empty() {
             let n_bytes = this.refusal.len().min(out.remaining());
             out.put_slice(&this.refusal[..n_bytes]);
@@ -102,9 +140,12 @@ fn refusal(head: &[u8]) -> Option<Vec<u8>> {
     let (_, id) = before_result.split_once("\"id\"")?;
     let id = id.trim_start().strip_prefix(':')?.trim_start();
     let id: Value = serde_json::Deserializer::from_str(id).into_iter().next()?.ok()?;
-    let message = format!("its answer is longer than {} MB", LINE_BYTES_MAX / 1024 / 1024);
-    let refusal = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": message}});
+    let refusal = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": too_long()}});
     Some(format!("{refusal}\n").into_bytes())
+}
+
+fn too_long() -> String {
+    format!("its answer is longer than {} MB", LINE_BYTES_MAX / 1024 / 1024)
 }
 
 #[cfg(test)]
@@ -136,10 +177,21 @@ mod tests {
         let long = format!("{{\"id\":4,\"result\":\"{}\"}}", "v".repeat(LINE_BYTES_MAX));
         let said = format!("one\n\n{long}\ntwo\nthree");
         let mut heard = String::new();
-        Overlong::new(said.as_bytes()).read_to_string(&mut heard).await.unwrap();
+        let handshake = Handshake::default();
+        handshake.over();
+        Overlong::new(said.as_bytes(), handshake).read_to_string(&mut heard).await.unwrap();
         let (before, after) = heard.split_once(&long).unwrap();
         let refusal =
             r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"its answer is longer than 16 MB"}}"#;
         assert_eq!((before, after), ("one\n\n", format!("\n{refusal}\ntwo\nthree").as_str()));
+    }
+
+    #[tokio::test]
+    async fn no_handshake_is_endless() {
+        let handshake = Handshake::default();
+        let mut heard = Vec::new();
+        Overlong::new(tokio::io::repeat(b'v'), handshake.clone()).read_to_end(&mut heard).await.unwrap();
+        assert_eq!(handshake.overlong().as_deref(), Some("its answer is longer than 16 MB"));
+        assert!(heard.len() < LINE_BYTES_MAX + 2 * CHUNK_BYTES, "{}", heard.len());
     }
 }

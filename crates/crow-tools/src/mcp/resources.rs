@@ -22,6 +22,12 @@ use crate::{
     tool::{CANCELLED, text_of, title},
 };
 
+/// What reading is called where tools are named.
+pub(super) const READ: &str = "resources/read";
+
+/// What listing is called there.
+const LIST: &str = "resources/list";
+
 /// What of one server's list is shown at a time.
 const ENTRIES_MAX: usize = 100;
 
@@ -52,14 +58,15 @@ pub(super) fn tools(servers: &[Arc<Server>]) -> Vec<Arc<dyn Tool>> {
     let server = json!({"type": "string", "enum": names, "description": "The MCP server"});
     let list = ToolSpec {
         name: "list_mcp_resources".to_owned(),
-        description: "Lists the resources that MCP servers offer: data that `read_mcp_resource` reads."
+        description: "Lists the resources that an MCP server offers: data that `read_mcp_resource` reads."
             .to_owned(),
         parameters: json!({
             "type": "object",
             "properties": {
                 "server": server,
-                "cursor": {"type": "string", "description": "Goes on where a list was cut; needs `server`"},
+                "cursor": {"type": "string", "description": "Goes on where a list was cut"},
             },
+            "required": ["server"],
         }),
     };
     let read = ToolSpec {
@@ -101,32 +108,27 @@ impl Tool for ListResources {
         &self.spec
     }
 
-    // Lists are asked of every server anyway.
+    // One server at a time, so that the rules on it hold for its list too.
     fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        let title = match text_of(arguments, "server") {
-            "" => "List resources".to_owned(),
-            server => title(&format!("List resources of {server}")),
-        };
-        Facets { title, kind: ToolKind::Search, locations: Vec::new(), touch: Touch::Nothing }
+        let server = text_of(arguments, "server");
+        Facets {
+            title: title(&format!("List resources of {server}")),
+            kind: ToolKind::Search,
+            locations: Vec::new(),
+            touch: Touch::Calls { server: server.to_owned(), tool: LIST.to_owned() },
+        }
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         Box::pin(async move {
-            let servers = match text_of(arguments, "server") {
-                "" => self.servers.as_slice(),
-                name => match named(&self.servers, name) {
-                    Ok(server) => std::slice::from_ref(server),
-                    Err(outcome) => return outcome,
-                },
+            let server = match named(&self.servers, text_of(arguments, "server")) {
+                Ok(server) => server,
+                Err(outcome) => return outcome,
             };
             let cursor = arguments.get("cursor").and_then(Value::as_str).map(str::to_owned);
-            let mut lines = String::new();
-            for server in servers {
-                match cx.cut.run_until_cancelled(listed(server, cursor.clone())).await {
-                    Some(listed) => lines += &listed,
-                    None => return Outcome::failed(CANCELLED),
-                }
-            }
+            let Some(lines) = cx.cut.run_until_cancelled(listed(server, cursor)).await else {
+                return Outcome::failed(CANCELLED);
+            };
             let mut gathered = Gathered::default();
             gathered.text(&lines);
             gathered.into_outcome(Status::Done)
@@ -203,7 +205,7 @@ impl Tool for ReadResource {
             title: title(&format!("{server}: read {uri}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: Touch::Calls { server: server.to_owned(), tool: "resources/read".to_owned() },
+            touch: Touch::Calls { server: server.to_owned(), tool: READ.to_owned() },
         }
     }
 

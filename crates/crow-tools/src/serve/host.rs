@@ -13,8 +13,9 @@ use crow_core::{
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
-        ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
+        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+        ServerCapabilities, ServerConfig,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -216,6 +217,22 @@ impl ServerHandler for Host {
         }
         let asking = Asking { context: &context, answers: request.input_responses.unwrap_or_default() };
         Ok(self.run(&call, asking).await)
+    }
+
+    /// Refuses what the SDK knows no type for: an unknown method, or a known one with parameters it does not take.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let takes = match request.method.as_str() {
+            "tools/call" => "the name of a tool and, as `arguments`, an object",
+            "tools/list" => "nothing but a cursor",
+            "ping" => "nothing",
+            "initialize" => "a protocol version, capabilities and the client's name",
+            unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, title(unknown), None)),
+        };
+        Err(ErrorData::invalid_params(format!("{} takes {takes}", request.method), None))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

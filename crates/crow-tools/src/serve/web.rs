@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService,
     session::local::{LocalSessionManager, SessionConfig},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -33,6 +33,9 @@ const SESSIONS_MAX: usize = 64;
 
 /// A client that says nothing for so long is gone.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// What is under way gets this long when everything ends; who never finishes a request keeps nobody.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// A door with its key.
 #[derive(Debug)]
@@ -76,7 +79,10 @@ pub async fn serve_http(
         let cut = cut.clone();
         async move { cut.cancelled().await }
     });
-    let served = served.await;
+    let served = tokio::select! {
+        served = served.into_future() => served,
+        () = async { cut.cancelled().await; sleep(GOODBYE).await } => Ok(()),
+    };
     tools.stop();
     Ok(served?)
 }

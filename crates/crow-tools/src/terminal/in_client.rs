@@ -9,7 +9,7 @@ use crow_acp::{ClientError, ClientTerminal, Editor, Exit, Launch};
 use crow_process::{Ended, Output};
 use tokio::{
     sync::watch,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -24,6 +24,9 @@ use crate::{Progress, ToolCx, tool::Refusal};
 
 /// What a client keeps for us of a command's output; we keep the beginning and the end of it.
 const CLIENT_BYTES: u64 = 1024 * 1024;
+
+/// A client that does not end a command in this time does nothing else for it either.
+const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// As much of the end of what was shown as tells where it was, when its beginning is gone.
 const MARK_BYTES: usize = 1024;
@@ -86,10 +89,12 @@ impl Terminal {
             Err(ClientError::Cut) => How::Here(Ended::Cancelled),
             Err(error @ ClientError::Refused(_)) => How::Lost(error.to_string()),
         };
-        if !matches!(how, How::Here(Ended::Exited(_)) | How::InClient { .. }) {
-            kill(&terminal, cx.cut).await;
-        }
-        let said = said(&terminal, cx.cut).await;
+        let is_over = matches!(how, How::Here(Ended::Exited(_)) | How::InClient { .. });
+        let killed = if is_over { Ok(()) } else { kill(&terminal, cx.cut).await };
+        let said = match killed {
+            Ok(()) => said(&terminal, cx.cut).await,
+            Err(silent) => Shown::lost(&silent),
+        };
         let text = if said.is_cut { format!("{CUT}{}", said.text) } else { said.text };
         Came::Ended(how, Output::of(&text, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await)
     }
@@ -104,18 +109,32 @@ struct Shown {
     is_cut: bool,
 }
 
-async fn said(terminal: &ClientTerminal, cut: &CancellationToken) -> Shown {
-    match terminal.output(cut).await {
-        Ok(output) => Shown { text: output.text, is_cut: output.is_cut },
-        Err(error) => Shown { text: format!("(the output is lost: {error})\n"), is_cut: false },
+impl Shown {
+    fn lost(why: &ClientError) -> Self {
+        Self { text: format!("(the output is lost: {why})\n"), is_cut: false }
     }
 }
 
-async fn kill(terminal: &ClientTerminal, cut: &CancellationToken) {
-    match terminal.kill(cut).await {
-        Ok(()) => terminal.gone().await,
-        Err(error) => tracing::warn!(%error, "the client may not have ended a command"),
+async fn said(terminal: &ClientTerminal, cut: &CancellationToken) -> Shown {
+    match terminal.output(cut).await {
+        Ok(output) => Shown { text: output.text, is_cut: output.is_cut },
+        Err(error) => Shown::lost(&error),
     }
+}
+
+/// Has the client end a command. The other side is that it says nothing any more.
+async fn kill(terminal: &ClientTerminal, cut: &CancellationToken) -> Result<(), ClientError> {
+    let killed = timeout(KILL_WAIT_MAX, terminal.kill(cut)).await;
+    match killed.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
+        Ok(()) => terminal.gone().await,
+        Err(error) => {
+            tracing::warn!(%error, "the client may not have ended a command");
+            if matches!(error, ClientError::Silent(_)) {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
 }
 
 impl How {
@@ -168,7 +187,8 @@ impl ClientJob {
     }
 
     pub(super) async fn end(&self) {
-        kill(&self.terminal, &CancellationToken::new()).await;
+        // Giving it back is all that is left when the client does not hear.
+        let _ = kill(&self.terminal, &CancellationToken::new()).await;
     }
 }
 
@@ -182,7 +202,8 @@ async fn watch_over(
     let how = match terminal.wait(lifetime, &unwatched).await {
         Ok(exit) => How::of_client(exit),
         Err(ClientError::Silent(_)) => {
-            kill(&terminal, &unwatched).await;
+            // Its time is over either way.
+            let _ = kill(&terminal, &unwatched).await;
             How::Here(Ended::TimedOut)
         }
         Err(ClientError::Cut) => return,

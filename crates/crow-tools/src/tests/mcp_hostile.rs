@@ -1,5 +1,6 @@
 //! Servers that mean no good, or do none.
 
+use crow_core::{McpServer, McpTransport};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -80,6 +81,17 @@ async fn a_message_that_is_too_long() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_first_answer_without_end() {
+    let args = vec!["-c".to_owned(), "tr '\\0' v </dev/zero".to_owned()];
+    let transport = McpTransport::Stdio { command: "sh".to_owned(), args, env: Vec::new() };
+    let session = Session::settled(vec![McpServer::new("box", transport)]).await;
+    expect![[r#"
+        news: The MCP server box did not start: its answer is longer than 16 MB. Its tools are missing.
+    "#]]
+    .assert_eq(&session.news());
 }
 
 #[tokio::test]

@@ -153,6 +153,7 @@ async fn resources_are_listed_and_read() {
     .await;
     let calls = [
         ("list_mcp_resources", json!({})),
+        ("list_mcp_resources", json!({"server": "bag"})),
         ("list_mcp_resources", json!({"server": "box", "cursor": "two"})),
         ("list_mcp_resources", json!({"server": "none"})),
         ("read_mcp_resource", json!({"server": "box", "uri": "note://1"})),
@@ -165,23 +166,19 @@ async fn resources_are_listed_and_read() {
         said += &session.call(name, arguments).await;
     }
     expect![[r#"
-        > List resources Search Nothing
-        Done: box:
-          note://1 (first, text/plain): A note
-          note://long (long)
-          (more: pass server="box" and cursor="two")
-          templates, to be filled in:
-          note://{number} (notes)
-        bag:
+        > list_mcp_resources Search Nothing
+        Failed: `list_mcp_resources` was not run: `server` is missing; it must be a string
+        > List resources of bag Search Calls { server: "bag", tool: "resources/list" }
+        Done: bag:
           note://1 (first, text/plain): A note
           note://long (long)
           (more: pass server="bag" and cursor="two")
           templates, to be filled in:
           note://{number} (notes)
-        > List resources of box Search Nothing
+        > List resources of box Search Calls { server: "box", tool: "resources/list" }
         Done: box:
-          picture://1 (picture)
-        > List resources of none Search Nothing
+          picture://1 (ab)
+        > List resources of none Search Calls { server: "none", tool: "resources/list" }
         Failed: there is no such MCP server; with resources there are: box, bag
         > box: read note://1 Other Calls { server: "box", tool: "resources/read" }
         Done: one
@@ -198,6 +195,18 @@ async fn resources_are_listed_and_read() {
         Failed: `read_mcp_resource` was not run: `server` is missing; it must be a string
     "#]]
     .assert_eq(&said);
+}
+
+#[tokio::test]
+async fn resources_that_are_not_wanted() {
+    let unwanted = without(stdio("bag", &["resources"]), &["resources/read"]);
+    let session = Session::settled(vec![stdio("box", &["resources"]), unwanted]).await;
+    let said = session.call("read_mcp_resource", json!({"server": "bag", "uri": "note://1"})).await;
+    expect![[r#"
+        > bag: read note://1 Other Calls { server: "bag", tool: "resources/read" }
+        Failed: there is no such MCP server; with resources there are: box
+    "#]]
+    .assert_eq(&format!("{said}{}", session.news()));
 }
 
 #[tokio::test]

@@ -450,7 +450,9 @@ async fn a_visitor_with_an_answer_of_their_own() {
         (forged.status().as_u16(), browse(&address).await)
     });
     assert_eq!(finished, Ok(()));
-    assert_eq!(pages, (404, "You are signed in. You can close this page and go back to Crow.".to_owned()));
+    let words =
+        "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
+    assert_eq!(pages, (404, words.to_owned()));
 }
 
 #[tokio::test]

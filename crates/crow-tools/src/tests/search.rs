@@ -36,6 +36,41 @@ fn project(cwd: &Path) {
 }
 
 #[tokio::test]
+async fn grep_leaves_out_keys_that_nobody_named() {
+    let setup = |cwd: &Path| {
+        for name in [".env", ".env.example", "a/server.pem", "a/.ssh/config", "a/plain"] {
+            let path = cwd.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "needle\n").unwrap();
+        }
+    };
+    let calls = [
+        ("grep", json!({"pattern": "needle"})),
+        ("grep", json!({"pattern": "needle", "path": "a", "output": "count"})),
+        ("grep", json!({"pattern": "needle", "path": ".env"})),
+        ("grep", json!({"pattern": "needle", "path": "a/.ssh"})),
+    ];
+    check(
+        setup,
+        &calls,
+        expect![[r#"
+        > Search `needle` Search Reads(["$DIR/project"])
+        Done: .env.example:1: needle
+        a/plain:1: needle
+        (3 files that hold keys by their names were left out; `path` with one of them asks the person)
+        > Search `needle` in a Search Reads(["$DIR/project/a"])
+        Done: a/plain: 1
+        (2 files that hold keys by their names were left out; `path` with one of them asks the person)
+        > Search `needle` in .env Search Reads(["$DIR/project/.env"])
+        Done: .env:1: needle
+        > Search `needle` in a/.ssh Search Reads(["$DIR/project/a/.ssh"])
+        Done: a/.ssh/config:1: needle
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn grep_the_project() {
     let calls = [
         ("grep", json!({"pattern": "needle"})),

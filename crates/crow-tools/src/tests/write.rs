@@ -112,6 +112,25 @@ async fn the_encoding_of_a_file_stays() {
 }
 
 #[tokio::test]
+async fn what_changed_since_it_was_read_is_not_replaced() {
+    let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "one\n").unwrap());
+    machine.call("read", json!({"file_path": "a"})).await;
+    for others in [&b"two\n"[..], b"caf\xE9\n"] {
+        fs::write(machine.path("a"), others).unwrap();
+        let said = machine.call("write", json!({"file_path": "a", "content": "mine"})).await;
+        expect![[r#"
+            > Write a Edit Writes(["$DIR/project/a"])
+            Failed: could not write a: it has changed since it was read; read it again
+        "#]]
+        .assert_eq(&said);
+        assert_eq!(fs::read(machine.path("a")).unwrap(), others);
+        machine.call("read", json!({"file_path": "a"})).await;
+    }
+    let said = machine.call("write", json!({"file_path": "a", "content": "mine"})).await;
+    assert!(said.contains("Done: replaced a"), "{said}");
+}
+
+#[tokio::test]
 async fn attributes_stay() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());

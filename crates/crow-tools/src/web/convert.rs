@@ -26,6 +26,9 @@ const REOPENED_MAX: usize = 100_000;
 /// A second or two of an optimized program at worst, and a hundred times what pages of this size need.
 const ESCAPING_MAX: usize = 10_000_000_000;
 
+/// More than any tag that is written has; a parser compares each with all before it.
+const ATTRIBUTES_MAX: usize = 1000;
+
 /// What is shorter than this is a menu or a login page as often as an article.
 const ARTICLE_CHARS_MIN: usize = 250;
 
@@ -42,8 +45,9 @@ pub(super) fn markdown(html: &str, url: &Url) -> Option<String> {
 }
 
 fn is_tame(shape: &Shape) -> bool {
-    let Shape { n_elements, depth, n_reopened, escaping } = *shape;
-    depth <= DEPTH_MAX && n_elements <= ELEMENTS_MAX && n_reopened <= REOPENED_MAX && escaping <= ESCAPING_MAX
+    let Shape { n_elements, depth, n_reopened, escaping, n_attributes } = *shape;
+    let is_small = depth <= DEPTH_MAX && n_elements <= ELEMENTS_MAX && n_attributes <= ATTRIBUTES_MAX;
+    is_small && n_reopened <= REOPENED_MAX && escaping <= ESCAPING_MAX
 }
 
 /// Does what may panic on a page nobody thought of.

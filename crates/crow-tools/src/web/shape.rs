@@ -81,6 +81,8 @@ pub(super) struct Shape {
     pub(super) n_reopened: usize,
     /// What writing the page down again may cost: each character that has to be escaped looks through its whole text.
     pub(super) escaping: usize,
+    /// The most attributes in one tag: a parser compares each with those before it.
+    pub(super) n_attributes: usize,
 }
 
 pub(super) type Name = [u8; NAME_BYTES_MAX];
@@ -98,14 +100,17 @@ pub(super) fn measure(html: &str) -> Shape {
             Some(b'!' | b'?') => at = past(bytes, at, b">"),
             Some(b'/') => {
                 let (name, length) = name(&bytes[at + 1..]);
-                (at, _) = past_attributes(bytes, at + 1 + length);
+                let tag = attributes(bytes, at + 1 + length);
+                at = tag.end;
+                scan.attributes(&tag);
                 scan.end(&name);
             }
             Some(first) if first.is_ascii_alphabetic() => {
                 let (name, length) = name(&bytes[at..]);
-                let (end, ends_itself) = past_attributes(bytes, at + length);
-                scan.tag(&bytes[at..end]);
-                at = end;
+                let tag = attributes(bytes, at + length);
+                scan.tag(&bytes[at..tag.end]);
+                scan.attributes(&tag);
+                at = tag.end;
                 if scan.is_text(&name) {
                     let begin = at;
                     at = past_text(bytes, at, &name);
@@ -113,7 +118,7 @@ pub(super) fn measure(html: &str) -> Shape {
                     scan.count();
                     // A script in a comment in a script goes on behind its end.
                     scan.is_muddled |= find(&bytes[..at], begin, b"<!--").is_some();
-                } else if ends_itself && scan.is_drawing() {
+                } else if tag.ends_itself && scan.is_drawing() {
                     scan.count();
                 } else {
                     scan.begin(name);
@@ -171,6 +176,10 @@ impl Scan {
         // Two of them around each value are no part of it, but they are few or the values are short.
         let cost = (n_escaped(values) + n_quotes).saturating_mul(values.len());
         self.shape.escaping = self.shape.escaping.saturating_add(cost);
+    }
+
+    fn attributes(&mut self, tag: &Attributes) {
+        self.shape.n_attributes = self.shape.n_attributes.max(tag.n_names);
     }
 
     fn count(&mut self) {
@@ -232,19 +241,34 @@ enum Place {
     Value,
 }
 
-/// Goes to the end of a tag, where a `>` in quotes is none; tells as well whether the tag ends its element.
+/// What stands in a tag behind its name.
+struct Attributes {
+    /// Where the tag ends.
+    end: usize,
+    /// The tag ends its element.
+    ends_itself: bool,
+    n_names: usize,
+}
+
+/// Goes to the end of a tag; tells as well whether the tag ends its element.
 pub(super) fn past_attributes(bytes: &[u8], from: usize) -> (usize, bool) {
-    let mut at = from;
+    let Attributes { end, ends_itself, .. } = attributes(bytes, from);
+    (end, ends_itself)
+}
+
+/// Reads a tag from behind its name, where a `>` in quotes is no end.
+fn attributes(bytes: &[u8], from: usize) -> Attributes {
+    let (mut at, mut n_names) = (from, 0);
     let mut place = Place::BeforeName;
     while let Some(byte) = bytes.get(at) {
         at += 1;
         if *byte == b'>' {
-            return (at, false);
+            return Attributes { end: at, ends_itself: false, n_names };
         }
         place = match (place, byte) {
             (Place::BeforeName | Place::Name | Place::AfterName, b'/') => {
                 if bytes.get(at) == Some(&b'>') {
-                    return (at + 1, true);
+                    return Attributes { end: at + 1, ends_itself: true, n_names };
                 }
                 Place::BeforeName
             }
@@ -257,10 +281,14 @@ pub(super) fn past_attributes(bytes: &[u8], from: usize) -> (usize, bool) {
             (Place::Name | Place::AfterName, blank) if blank.is_ascii_whitespace() => Place::AfterName,
             (Place::BeforeValue, blank) if blank.is_ascii_whitespace() => Place::BeforeValue,
             (Place::BeforeValue | Place::Value, _) => Place::Value,
-            (Place::BeforeName | Place::Name | Place::AfterName, _) => Place::Name,
+            (Place::Name, _) => Place::Name,
+            (Place::BeforeName | Place::AfterName, _) => {
+                n_names += 1;
+                Place::Name
+            }
         };
     }
-    (at, false)
+    Attributes { end: at, ends_itself: false, n_names }
 }
 
 /// Goes past the end of a comment, which may be as soon as it begins.

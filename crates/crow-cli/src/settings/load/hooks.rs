@@ -22,6 +22,17 @@ const TIMEOUT_S_MAX: u64 = 600;
 /// Each may take its whole time, one after the other.
 const HOOKS_MAX: usize = 32;
 
+/// Every hook may be in a group of its own; each of both may bring a matcher.
+const ENTRIES_MAX: usize = 2 * HOOKS_MAX;
+
+/// What one event has.
+#[derive(Default)]
+struct OfEvent {
+    hooks: Vec<Hook>,
+    /// Hooks and groups of them.
+    n_entries: usize,
+}
+
 const LISTS: &str = "a list of hooks";
 
 impl Loader<'_> {
@@ -33,14 +44,11 @@ impl Loader<'_> {
                 self.unknown_event(field)?;
                 continue;
             };
-            let n_before = hooks.len();
+            let mut found = OfEvent::default();
             for node in self.hook_list(event, &field.node)? {
-                self.hook(event, node, &Matcher::default(), &mut hooks)?;
+                self.hook(event, node, &Matcher::default(), &mut found)?;
             }
-            if hooks.len() - n_before > HOOKS_MAX {
-                let what = format!("hooks.{}: at most {HOOKS_MAX} hooks for one event", field.key);
-                return Err(self.wrong(field.line, what));
-            }
+            hooks.append(&mut found.hooks);
         }
         Ok(hooks)
     }
@@ -77,9 +85,14 @@ impl Loader<'_> {
         event: HookEvent,
         node: &Node,
         outer: &Matcher,
-        hooks: &mut Vec<Hook>,
+        found: &mut OfEvent,
     ) -> Result<(), ConfigError> {
         let place = format!("hooks.{}", event.as_str());
+        // Before its matcher is read: each takes memory and time.
+        found.n_entries += 1;
+        if found.hooks.len() >= HOOKS_MAX || found.n_entries > ENTRIES_MAX {
+            return Err(self.wrong(node.line, format!("{place}: at most {HOOKS_MAX} hooks for one event")));
+        }
         let (mut matcher, mut timeout) = (outer.clone(), TIMEOUT_S);
         let (mut command, mut group) = (None, None);
         for field in self.map(&place, node, "a map with matcher and command")? {
@@ -104,11 +117,11 @@ impl Loader<'_> {
         }
         match (command, group) {
             (Some(command), None) => {
-                hooks.push(Hook { event, matcher, command, timeout: Duration::from_secs(timeout) });
+                found.hooks.push(Hook { event, matcher, command, timeout: Duration::from_secs(timeout) });
             }
             (None, Some(nodes)) => {
                 for node in nodes {
-                    self.hook(event, node, &matcher, hooks)?;
+                    self.hook(event, node, &matcher, found)?;
                 }
             }
             (None, None) => return Err(self.wrong(node.line, format!("{place}: a hook needs a command"))),

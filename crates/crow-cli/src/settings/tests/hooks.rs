@@ -156,6 +156,12 @@ fn one_event_has_only_so_many() {
     let hooks = |n_hooks: usize| format!("hooks:\n  Stop: [{}]\n", vec!["{command: ls}"; n_hooks].join(", "));
     assert_eq!(super::loaded(&hooks(32), "", &[]).matches("\"ls\"").count(), 32);
     check(
+        &format!("hooks:\n  Stop: [{}]\n", vec!["{matcher: a, hooks: []}"; 65].join(", ")),
+        expect![[r#"
+        error: $DIR/config.yaml:2: hooks.Stop: at most 32 hooks for one event
+    "#]],
+    );
+    check(
         &hooks(33),
         expect![[r#"
         error: $DIR/config.yaml:2: hooks.Stop: at most 32 hooks for one event

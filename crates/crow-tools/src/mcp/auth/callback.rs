@@ -24,6 +24,10 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// Far more than a browser opens; another program could open them without end.
 const VISITORS_MAX: usize = 16;
 
+/// What a browser shows at the end.
+const ANSWERED: &str =
+    "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
+
 /// What a browser brought.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Callback {
@@ -63,7 +67,8 @@ async fn hear(mut stream: TcpStream, state: &str) -> Option<Result<Callback, Str
     let answer = read(&line, state);
     let (status, words) = match &answer {
         None => ("404 Not Found", "There is nothing here."),
-        Some(Ok(_)) => ("200 OK", "You are signed in. You can close this page and go back to Crow."),
+        // What the answer is worth is not known before the server has taken it.
+        Some(Ok(_)) => ("200 OK", ANSWERED),
         Some(Err(_)) => ("200 OK", "You are not signed in. Crow says why; you can close this page."),
     };
     let page = format!(

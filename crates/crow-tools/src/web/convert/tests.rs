@@ -117,6 +117,11 @@ fn breadth() {
     check_hostile("columns", format!("{bait}<table><tr>{}</table>", "<td>x".repeat(200_000)));
     check_hostile("spans", format!("{bait}<table>{}", "<tr><td colspan=1000000 rowspan=65534>x".repeat(20)));
     check_hostile("items", format!("{bait}<ul>{}", "<li>x".repeat(200_000)));
+    let attributes: String = (0..300_000).map(|number| format!(" a{number}")).collect();
+    let begin = std::time::Instant::now();
+    check_hostile("attributes", format!("{bait}<p{attributes}>x</p>"));
+    check_hostile("attributes of an end", format!("{bait}<p>x</p{attributes}>"));
+    assert!(begin.elapsed().as_secs() < 20, "attributes: {:?}", begin.elapsed());
     check_hostile("breaks", format!("{bait}{}", "<br>".repeat(300_000)));
     check_hostile("links", format!("{bait}{}", "<a href=x>y</a>".repeat(100_000)));
     check_hostile("divs", format!("{bait}{}", "<div>a, b, c</div>".repeat(4_000)));

@@ -93,6 +93,15 @@ fn what_is_escaped_is_counted_with_all_the_text_it_may_be_in() {
 }
 
 #[test]
+fn the_attributes_of_the_fullest_tag_are_counted() {
+    let attributes = |html: &str| measure(html).n_attributes;
+    assert_eq!(attributes("<p>a b c"), 0);
+    assert_eq!(attributes("<p a b=c d = e f='g h' i=\"j\"k/l>"), 7);
+    assert_eq!(attributes("<p a><p a =b c></p x y z =>"), 3);
+    assert_eq!(attributes("<p a b c"), 3);
+}
+
+#[test]
 fn anything_is_measured_at_once() {
     let begin = std::time::Instant::now();
     for hostile in [
