@@ -2,7 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crow_testkit::client::{FakeClient, World};
 use crow_testkit::{ModelServer, Script};
@@ -18,7 +18,7 @@ struct Stage {
 
 impl Stage {
     async fn new(permissions: &str, capabilities: Value) -> Self {
-        let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+        let outside = tempfile::tempdir_in(lasting()).expect("a folder can be made");
         let model = ModelServer::start("");
         let world = World::new(model.base_url());
         world.configure_more(&format!("permissions: {permissions}"));
@@ -52,6 +52,16 @@ impl Stage {
     fn n_questions(&self) -> usize {
         self.client.log().matches("\n? ").count()
     }
+}
+
+/// A folder that is not temporary, wherever this was cloned to: the person's own at the worst.
+fn lasting() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    if !["/tmp", "/var/tmp"].iter().any(|temporary| target.starts_with(temporary)) {
+        return target;
+    }
+    let person = nix::unistd::User::from_uid(nix::unistd::getuid()).expect("people are known here");
+    person.expect("whoever runs this is somebody").dir
 }
 
 const WRITES: &str = "echo x > $OUT/new";
