@@ -18,6 +18,9 @@ use tokio::sync::watch;
 /// Bytes kept of an output nobody limited.
 const OUTPUT_MAX: usize = 16 * 1024 * 1024;
 
+/// What is ended with a program is gone within milliseconds; whatever else holds its output keeps nobody waiting.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Bytes read at a time.
 const READ_LEN: usize = 8 * 1024;
 
@@ -166,13 +169,14 @@ async fn run(mut child: Child, mut output: Receiver, shows: watch::Sender<Seen>)
             status = child.wait(), if runs => {
                 runs = false;
                 let status = status.expect("it can be waited for");
-                shows.send_modify(|seen| {
-                    // Whoever hears of the end finds all that was printed before it.
-                    while let Ok(n_bytes @ 1..) = output.try_read(&mut bytes) {
-                        seen.add(&bytes[..n_bytes]);
+                // Whoever hears of the end finds all that was printed, by those who are ended with it as well.
+                let last_words = async {
+                    while let Ok(n_bytes @ 1..) = output.read(&mut bytes).await {
+                        shows.send_modify(|seen| seen.add(&bytes[..n_bytes]));
                     }
-                    seen.status = Some(status);
-                });
+                };
+                is_open = tokio::time::timeout(LAST_WORDS, last_words).await.is_err();
+                shows.send_modify(|seen| seen.status = Some(status));
             }
         }
     }
