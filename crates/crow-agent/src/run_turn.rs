@@ -8,7 +8,7 @@ use crow_core::{
     SessionId, Transcript, Turn, TurnEnd, Update,
 };
 use crow_model::{Ask, Listener};
-use crow_store::StoreError;
+use crow_store::{StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,7 @@ use crate::toolbox::{ToolSet, Toolbox};
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) kit: &'a Arc<Kit>,
+    pub(crate) writer: &'a Writer,
     pub(crate) client: &'a Client,
     pub(crate) editor: &'a Editor,
     pub(crate) workspace: &'a Workspace,
@@ -137,6 +138,8 @@ impl TurnCx<'_> {
     }
 
     async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> Reply {
+        // A step has ended, and the model takes longer than the disk.
+        self.kit.store.sync_soon();
         let seq = transcript.next_seq();
         let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
         let standing = self.standing.borrow().clone();
@@ -180,7 +183,7 @@ impl TurnCx<'_> {
         let refused = |error: crow_core::NotAccepted| Failure::new(FailureKind::Internal, error.to_string());
         talk.transcript.accepts(&entry).map_err(refused)?;
         let seq = talk.transcript.next_seq();
-        self.kit.store.append(self.session, seq, &entry, clock::now()).await.map_err(store_failure)?;
+        self.kit.store.append(self.writer, seq, &entry, clock::now()).await.map_err(store_failure)?;
         talk.transcript.push(entry).map_err(refused)
     }
 

@@ -68,9 +68,25 @@ impl TurnJob {
         said: Vec<Spoken>,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
+        // Whatever fails from here on leaves it in doubt.
+        let on_disk = match std::mem::take(&mut talk.on_disk) {
+            OnDisk::Coming(coming) => {
+                talk.transcript = Transcript::new(coming.arrived(&self.kit, &self.id, &self.standing).await?);
+                OnDisk::Same
+            }
+            on_disk @ (OnDisk::Same | OnDisk::Unsure) => on_disk,
+        };
+        let writer = match self.kit.store.begin_writing(&self.id).await {
+            Ok(writer) => writer,
+            Err(error) => {
+                talk.on_disk = on_disk;
+                return Err(store_failure(error));
+            }
+        };
         let cx = TurnCx {
             session: &self.id,
             kit: &self.kit,
+            writer: &writer,
             client: &self.client,
             editor: &self.client.editor(&self.id),
             workspace: &self.workspace,
@@ -80,22 +96,31 @@ impl TurnJob {
             cut: &self.cut,
             hook_marks: HookMarks::default(),
         };
-        // Whatever fails from here on leaves it in doubt.
-        match std::mem::take(&mut talk.on_disk) {
-            OnDisk::Coming(coming) => {
-                talk.transcript = Transcript::new(coming.arrived(&self.kit, &self.id, &self.standing).await?);
-            }
+        let end = self.turn_of_writer(&cx, talk, on_disk, (said, more_words)).await;
+        self.kit.store.end_writing(writer).await;
+        end
+    }
+
+    /// Does a turn while nobody else writes in the session.
+    async fn turn_of_writer(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        on_disk: OnDisk,
+        (said, more_words): (Vec<Spoken>, &mut mpsc::Receiver<MoreWords>),
+    ) -> Result<TurnEnd, Failure> {
+        match on_disk {
             // Another process may have gone on with it, or deleted it.
-            OnDisk::Same => {
+            OnDisk::Same | OnDisk::Coming(_) => {
                 let n_stored = self.kit.store.n_messages(&self.id).await.map_err(store_failure)?;
                 if n_stored != Some(talk.transcript.next_seq()) {
                     talk.transcript = open::recover(&self.kit, &self.id).await?;
                 }
             }
-            OnDisk::Unsure => talk.transcript = read_again(&cx, &talk.transcript, &self.place).await?,
+            OnDisk::Unsure => talk.transcript = read_again(cx, &talk.transcript, &self.place).await?,
         }
         cx.close_open(talk, CRASHED).await?;
-        let parts = match self.prepared(&cx, talk, said).await {
+        let parts = match self.prepared(cx, talk, said).await {
             Ok(parts) => parts,
             Err(instead) => {
                 // Nothing was added since it was read.
@@ -105,7 +130,7 @@ impl TurnJob {
         };
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
-        let end = run_turn(&cx, talk, more_words).await?;
+        let end = run_turn(cx, talk, more_words).await?;
         if !talk.is_titled
             && let Some(title) = talk.transcript.entries().iter().find_map(title_of)
         {

@@ -51,7 +51,7 @@ impl Source {
 
 /// Puts together what sessions share.
 pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
-    let store = Store::at(&settings.db_path);
+    let store = Store::at(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::{io::Write, path::Path};
+use std::io::Write;
 
 use crow_core::{Entry, Outcome, Part, SessionId};
-use crow_store::{Hit, ListQuery, SessionRow, Store, Stored, Timestamp};
+use crow_store::{Address, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{cli::InspectArgs, failure::Exit, table};
@@ -19,12 +19,11 @@ const TITLE_LEN: usize = 48;
 /// Shows sessions, one session, its messages, or what a search finds.
 pub(crate) async fn run(
     args: &InspectArgs,
-    db: &Path,
+    database: &Address,
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), Exit> {
-    // Opening would make the file.
-    let store = if db.exists() { Some(Store::open(db).await?) } else { None };
+    let store = Store::open_existing(database).await?;
     if let Some(id) = &args.session {
         let stored = match &store {
             Some(store) => store.load(&SessionId::new(id)).await?,
@@ -35,8 +34,9 @@ pub(crate) async fn run(
     }
     let limit = args.limit.unwrap_or(ROWS);
     if let Some(text) = &args.search {
+        let query = SearchQuery { text: text.clone(), session: None, limit, offset: 0 };
         let hits = match &store {
-            Some(store) => store.search(text, limit).await?,
+            Some(store) => store.search(query).await?,
             None => Vec::new(),
         };
         return found(args, &hits, out);

@@ -85,7 +85,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;
             let now = Timestamp(jiff::Timestamp::now().as_millisecond());
-            agent::runtime()?.block_on(inspect::run(&args, &settings.db_path, now, &mut out))?;
+            agent::runtime()?.block_on(inspect::run(&args, &settings.database, now, &mut out))?;
         }
         Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,

@@ -17,6 +17,7 @@ use std::{
 
 use crow_core::{Hook, McpServer, Mode, Network, Rules, Sandbox};
 use crow_model::ModelSettings;
+use crow_store::Address;
 use crow_tools::{Terminals, WebAccess};
 
 pub(crate) use self::{
@@ -43,7 +44,7 @@ pub(crate) struct Settings {
     /// The models, the default first; none when nothing is configured yet.
     pub(crate) models: Vec<ModelSettings>,
     /// The database.
-    pub(crate) db_path: PathBuf,
+    pub(crate) database: Address,
     /// Model calls in one prompt turn.
     pub(crate) requests_max: u32,
     /// The mode a session starts in.

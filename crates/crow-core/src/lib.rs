@@ -4,6 +4,7 @@
 //! Invariant: nothing here reads a clock, a file, a socket, a database or the environment, and nothing
 //! here knows a wire format. Everything is a value in and a value out.
 
+mod compaction;
 mod confinement;
 mod front_matter;
 mod hook;
@@ -25,6 +26,7 @@ pub mod repair;
 pub mod shell;
 pub mod slash;
 
+pub use compaction::Compaction;
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};

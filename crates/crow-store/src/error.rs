@@ -1,83 +1,113 @@
 //! What can go wrong with a database, told apart by what a person has to do about it.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
 use crow_core::SessionId;
-use rusqlite::ErrorCode;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file holds something else.
-    #[error("{path} is not a database; move it away or name another file")]
+    #[error("{database} is not a database; move it away or name another file")]
     NotADatabase {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// The file was written by the Python version.
-    #[error("{path} was written by the Python version of crow and was left untouched; name another file")]
+    #[error("{database} was written by the Python version of crow and was left untouched; name another file")]
     OldDatabase {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// The file is another program's database.
-    #[error("{path} is the database of another program and was left untouched; name another file")]
+    #[error("{database} is the database of another program and was left untouched; name another file")]
     OtherProgram {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// The file was written by a later version.
-    #[error("{path} has format {found} and this version of crow knows up to {known}; install a newer crow")]
+    #[error(
+        "{database} has format {found} and this version of crow knows up to {known}; install a newer crow"
+    )]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// Its format.
         found: i64,
         /// The newest format known here.
         known: i64,
     },
     /// The file is damaged.
-    #[error("the database {path} is damaged; restore a backup, or move it away to start with an empty one")]
+    #[error(
+        "the database {database} is damaged; restore a backup, or move it away to start with an empty one"
+    )]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// The file or its folder may not be written.
-    #[error("the database {path} is read-only; make the file and its folder writable")]
+    #[error("the database {database} is read-only; make the file and its folder writable")]
     ReadOnly {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// Another process kept the file locked for too long.
-    #[error("the database {path} is locked by another process; wait for it or end it, then try again")]
+    #[error("the database {database} is locked by another process; wait for it or end it, then try again")]
     Locked {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// There is no room left; what was stored before stands.
-    #[error("there is no room left for the database {path}; free some disk space and try again")]
+    #[error("there is no room left for the database {database}; free some disk space and try again")]
     Full {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// The disk, or a limit of the system, refused a read or a write; what was stored before stands.
-    #[error("the database {path} could not be read or written ({why}); check the disk and its free space")]
+    #[error(
+        "the database {database} could not be read or written ({why}); check the disk and its free space"
+    )]
     Disk {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// What the system said.
         why: String,
     },
     /// The file could not be opened or made.
-    #[error("the database {path} cannot be opened ({why}); check the path and its permissions")]
+    #[error("the database {database} cannot be opened ({why}); check the path and its permissions")]
     CannotOpen {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// What the system said.
         why: String,
+    },
+    /// The server cannot be reached, or the connection to it broke.
+    #[error(
+        "the database {database} cannot be reached ({why}); check that its server runs and that db_uri names it"
+    )]
+    Unreachable {
+        /// Which.
+        database: String,
+        /// What stood in the way.
+        why: String,
+    },
+    /// The server let nobody in.
+    #[error(
+        "the database {database} let us not in ({why}); check the user, the password and the name in db_uri"
+    )]
+    NotLetIn {
+        /// Which.
+        database: String,
+        /// What it said.
+        why: String,
+    },
+    /// Another process works in this session at the moment.
+    #[error(
+        "session {session} is at work in another process ({holder}); wait until its turn has ended, or stop it there"
+    )]
+    Busy {
+        /// The session.
+        session: SessionId,
+        /// Who has it, as far as that is known.
+        holder: String,
     },
     /// Someone else wrote this place of the session first; load it again.
     #[error("session {session} was continued elsewhere at message {seq}; load it again")]
@@ -106,44 +136,12 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the database is closed")]
     Closed,
-    /// Anything else SQLite says.
-    #[error("the database {path} failed: {source}")]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
+    /// Anything else a database says.
+    #[error("the database {database} failed: {why}")]
+    Failed {
+        /// Which.
+        database: String,
+        /// What it said.
+        why: String,
     },
-}
-
-impl StoreError {
-    /// Sorts what SQLite said of a file.
-    pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_path_buf();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path },
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
-            Some(ErrorCode::DiskFull) => Self::Full { path },
-            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, why: source.to_string() },
-            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Self::CannotOpen { path, why: source.to_string() }
-            }
-            _ => Self::Sqlite { path, source },
-        }
-    }
-
-    /// Sorts what the system said of a file.
-    pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
-        let path = path.to_path_buf();
-        let kind = error.kind();
-        if kind == io::ErrorKind::ReadOnlyFilesystem {
-            Self::ReadOnly { path }
-        } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-            Self::Full { path }
-        } else {
-            Self::CannotOpen { path, why: error.to_string() }
-        }
-    }
 }

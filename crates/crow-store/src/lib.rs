@@ -1,23 +1,32 @@
 //! Owns the database: what was said in each session, on disk before the next step starts.
 //!
-//! Only this crate spells SQL, and only its own thread touches the file. It knows nothing of clients,
+//! Only this crate spells SQL, and only its own thread touches the database. It knows nothing of clients,
 //! models, tools or clocks: times come in as arguments.
 
 mod store;
 
+mod address;
+mod changes;
 mod database;
 mod error;
+mod hashing;
 mod name;
-mod open;
-mod private;
+mod postgres;
 mod row;
 mod search;
 mod session;
+mod sql;
+mod sqlite;
 
 #[cfg(test)]
 mod tests;
 
+pub use address::Address;
+pub use changes::{Before, ChangeId, FileChange, NewFileChange};
 pub use error::StoreError;
 pub use name::invent_name;
-pub use session::{Cursor, Hit, ListQuery, NewSession, SessionRow, Stored, Timestamp};
-pub use store::Store;
+pub use postgres::ServerAddress;
+pub use session::{
+    Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored, Timestamp,
+};
+pub use store::{Store, Writer};

@@ -1,6 +1,7 @@
 //! A message as the database holds it: JSON close to what a provider gets, with our extras beside.
 //! The token counts are not in it, they have columns of their own.
 
+mod images;
 mod pieces;
 
 #[cfg(test)]
@@ -8,9 +9,14 @@ pub(crate) mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Usage};
+use crow_core::{
+    Arguments, Call, CallId, ContentHash, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Usage,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::Speaker;
+use images::Kept;
+pub(crate) use images::{Images, base64};
 use pieces::{FailureKindRow, PartRow, PlanEntryRow, ShownRow, StatusRow};
 
 /// A message on its way to the database.
@@ -21,28 +27,40 @@ pub(crate) struct Row {
     pub(crate) usage: Option<Usage>,
     /// What search goes through: what people and models said, not what tools brought.
     pub(crate) text: String,
+    /// Its images, which stand beside it.
+    pub(crate) images: Vec<(ContentHash, Vec<u8>)>,
 }
 
 /// Writes an entry down.
 pub(crate) fn write(entry: &Entry) -> Result<Row, serde_json::Error> {
-    let data = serde_json::to_string(&MessageRow::of(entry)?)?;
-    Ok(match entry {
-        Entry::Prompt(_) => Row { role: "user", data, usage: None, text: searched(entry) },
-        Entry::Reply(reply) => Row { role: "assistant", data, usage: reply.usage, text: searched(entry) },
-        Entry::Result { .. } => Row { role: "tool", data, usage: None, text: String::new() },
-    })
+    let kept = Kept::of(entry);
+    let data = serde_json::to_string(&MessageRow::of(entry, &kept)?)?;
+    let usage = match entry {
+        Entry::Reply(reply) => reply.usage,
+        Entry::Prompt(_) | Entry::Result { .. } => None,
+    };
+    Ok(Row { role: speaker(entry).as_str(), data, usage, text: searched(entry), images: kept.into_images() })
 }
 
-/// Reads an entry back.
-pub(crate) fn read(data: &str, usage: Option<Usage>) -> Result<Entry, String> {
+/// Reads an entry back, with its images where they are given.
+pub(crate) fn read(data: &str, usage: Option<Usage>, images: Option<&Images>) -> Result<Entry, String> {
     let row: MessageRow<'_> = serde_json::from_str(data).map_err(|error| error.to_string())?;
-    row.into_entry(usage)
+    row.into_entry(usage, images)
+}
+
+/// Tells who says an entry.
+pub(crate) fn speaker(entry: &Entry) -> Speaker {
+    match entry {
+        Entry::Prompt(_) => Speaker::Person,
+        Entry::Reply(_) => Speaker::Model,
+        Entry::Result { .. } => Speaker::Tool,
+    }
 }
 
 /// The index holds all words of a message in memory at once, a dozen times their size; nobody says more than this.
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;
 
-/// The words of an entry that search goes through.
+/// The words of an entry that search goes through: what people and models said, not what tools brought.
 pub(crate) fn searched(entry: &Entry) -> String {
     let mut text = match entry {
         Entry::Prompt(prompt) => prompt.text(),
@@ -127,11 +145,11 @@ enum EndedRow<'a> {
 }
 
 impl<'a> MessageRow<'a> {
-    fn of(entry: &'a Entry) -> Result<Self, serde_json::Error> {
+    fn of(entry: &'a Entry, kept: &Kept<'a>) -> Result<Self, serde_json::Error> {
         Ok(match entry {
             Entry::Prompt(prompt) => Self::User {
                 id: prompt.id.as_str().into(),
-                content: prompt.parts.iter().map(PartRow::of).collect(),
+                content: prompt.parts.iter().map(|part| PartRow::of(part, kept)).collect(),
             },
             Entry::Reply(reply) => Self::Assistant {
                 id: reply.id.as_str().into(),
@@ -143,18 +161,19 @@ impl<'a> MessageRow<'a> {
             Entry::Result { call, facets, outcome } => Self::Tool {
                 call: call.to_string(),
                 status: StatusRow(outcome.status),
-                content: outcome.for_model.iter().map(PartRow::of).collect(),
-                shown: ShownRow::of(facets, &outcome.for_client),
+                content: outcome.for_model.iter().map(|part| PartRow::of(part, kept)).collect(),
+                shown: ShownRow::of(facets, &outcome.for_client, kept),
                 plan: outcome.plan.as_ref().map(|plan| plan.iter().map(PlanEntryRow::of).collect()),
             },
         })
     }
 
-    fn into_entry(self, usage: Option<Usage>) -> Result<Entry, String> {
+    fn into_entry(self, usage: Option<Usage>, images: Option<&Images>) -> Result<Entry, String> {
+        let part = |part: PartRow<'_>| part.into_part(images);
         Ok(match self {
             Self::User { id, content } => Entry::Prompt(Prompt {
                 id: MessageId::new(id),
-                parts: content.into_iter().map(PartRow::into_part).collect(),
+                parts: content.into_iter().map(part).collect::<Result<_, _>>()?,
             }),
             Self::Assistant { id, content, reasoning_content, tool_calls, ended } => Entry::Reply(Reply {
                 id: MessageId::new(id),
@@ -165,8 +184,8 @@ impl<'a> MessageRow<'a> {
                 usage,
             }),
             Self::Tool { call, status, content, shown, plan } => {
-                let (facets, for_client) = shown.into_shown();
-                let for_model = content.into_iter().map(PartRow::into_part).collect();
+                let (facets, for_client) = shown.into_shown(images)?;
+                let for_model = content.into_iter().map(part).collect::<Result<_, _>>()?;
                 let plan = plan.map(|plan| plan.into_iter().map(PlanEntryRow::into_plan_entry).collect());
                 let outcome = Outcome { status: status.0, for_model, for_client, plan };
                 Entry::Result { call: read_call_id(&call)?, facets, outcome }

@@ -12,10 +12,9 @@ pub(crate) fn words(typed: &str) -> Vec<&str> {
     words.filter(|word| word.contains(char::is_alphanumeric)).take(WORDS_MAX).collect()
 }
 
-/// Quotes every word, so that none is read as an operator; all of them must occur.
-pub(crate) fn expression(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-    quoted.join(" ")
+/// Quotes a word, so that it is not read as an operator.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("\"{}\"", word.replace('"', "\"\""))
 }
 
 /// Cuts out the text around the first of the words that occurs as it was typed.
@@ -39,7 +38,7 @@ fn find(text: &str, word: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{expression, snippet, words};
+    use super::{quoted, snippet, words};
 
     #[test]
     fn operators_are_only_words() {
@@ -49,7 +48,8 @@ mod tests {
             (r#"say "hi" -x ^y text:z"#, r#""say" """hi""" "-x" "^y" "text:z""#),
             ("-- \0 ''", ""),
         ] {
-            assert_eq!(expression(&words(typed)), wanted);
+            let quoted: Vec<String> = words(typed).into_iter().map(quoted).collect();
+            assert_eq!(quoted.join(" "), wanted);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crow_core::{Entry, Mode, SessionId, ThoughtLevel};
+use crow_core::{Compaction, Entry, Mode, SessionId, ThoughtLevel};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,8 @@ pub struct SessionRow {
     pub updated: Timestamp,
     /// How many messages it has.
     pub n_messages: u64,
+    /// The session it began as a copy of; that one may be gone.
+    pub forked_from: Option<SessionId>,
 }
 
 /// A session with everything said in it.
@@ -65,6 +67,28 @@ pub struct Stored {
     pub system_prompt: String,
     /// Its messages in the order they were stored.
     pub entries: Vec<Entry>,
+    /// Its compactions that were not taken back, oldest first; the newest tells what the model sees.
+    pub compactions: Vec<Compaction>,
+}
+
+/// A message with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Its place in the session.
+    pub seq: u64,
+    /// What it says, without images.
+    pub entry: Entry,
+    /// When it came.
+    pub created: Timestamp,
+}
+
+/// Which messages of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The place of the first.
+    pub from: u64,
+    /// How many at most.
+    pub limit: u32,
 }
 
 /// Which sessions to list, newest first.
@@ -104,6 +128,41 @@ impl fmt::Display for Cursor {
     }
 }
 
+/// What to search for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Words, all of which must occur.
+    pub text: String,
+    /// Only in this session.
+    pub session: Option<SessionId>,
+    /// How many hits at most.
+    pub limit: u32,
+    /// How many of the best to pass over.
+    pub offset: u32,
+}
+
+/// Who said a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// A person.
+    Person,
+    /// A model.
+    Model,
+    /// A tool.
+    Tool,
+}
+
+impl Speaker {
+    /// Spells the speaker as the roles of a conversation are.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "user",
+            Self::Model => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
 /// A message that search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
@@ -111,6 +170,10 @@ pub struct Hit {
     pub session: SessionId,
     /// Which message.
     pub seq: u64,
+    /// When it came.
+    pub created: Timestamp,
+    /// Who said it.
+    pub speaker: Speaker,
     /// Its text around the first word found, on one line.
     pub snippet: String,
 }

@@ -1,18 +1,21 @@
-//! The handle everyone holds, and the one thread per open database that touches the file.
+//! The handle everyone holds, and the one thread per open database that touches it.
 //!
 //! Each method is one message to that thread, one transaction there, and one answer back. What a method
 //! answered is safe from the death of the process; [`Store::sync`] makes it safe from a loss of power.
 
 use std::{
-    path::{Path, PathBuf},
+    collections::HashSet,
+    io,
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
-use crow_core::{Entry, Mode, SessionId, ThoughtLevel};
+use crow_core::{Compaction, ContentHash, Entry, Mode, SessionId, ThoughtLevel};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Hit, ListQuery, NewSession, SessionRow, StoreError, Stored, Timestamp,
+    Address, ChangeId, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range, SearchQuery,
+    SessionRow, StoreError, Stored, Timestamp,
     database::{Change, Database},
     row,
 };
@@ -24,10 +27,50 @@ const REQUESTS_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Store {
     requests: mpsc::Sender<Request>,
+    given_back: GivenBack,
+}
+
+/// The right to write in a session, which one turn at a time has, among all processes. Dropping it gives it back.
+#[derive(Debug)]
+pub struct Writer {
+    session: SessionId,
+    given_back: GivenBack,
+    requests: mpsc::WeakSender<Request>,
+}
+
+impl Writer {
+    /// Names the session.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.given_back.add(self.session.clone());
+        if let Some(requests) = self.requests.upgrade() {
+            // Where no request fits, those that wait there do as well: each looks at what was given back.
+            drop(requests.try_send(Request::Work(Box::new(|_| ()))));
+        }
+    }
+}
+
+/// Sessions whose writers were dropped; as many as there were writers.
+#[derive(Debug, Clone, Default)]
+struct GivenBack(Arc<Mutex<Vec<SessionId>>>);
+
+impl GivenBack {
+    fn add(&self, session: SessionId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    }
+
+    fn take(&self) -> Vec<SessionId> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
-type Work = Box<dyn FnOnce(Result<&mut Database, StoreError>) + Send>;
+type Work = Box<dyn FnOnce(Result<&mut Open, StoreError>) + Send>;
 
 enum Request {
     Work(Work),
@@ -35,66 +78,169 @@ enum Request {
 }
 
 impl Store {
-    /// Names the database at a path. Its thread opens it at once, or makes it, and its folder, when there is none;
-    /// what stands in the way is the answer to whatever is asked, and each time it is tried again.
-    pub fn at(path: &Path) -> Result<Self, StoreError> {
-        Self::start(path, Database::open)
+    /// Names a database. Its thread opens it at once, or makes it when there is none; what stands in the way is the
+    /// answer to whatever is asked, and each time it is tried again.
+    pub fn at(address: &Address) -> Result<Self, StoreError> {
+        let opened = address.clone();
+        Self::start(address, move || opened.open())
     }
 
-    /// Opens the database at a path, as [`Store::at`] does, and waits until it is open.
-    pub async fn open(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::at(path)?;
+    /// Opens a database as [`Store::at`] does, and waits until it is open.
+    pub async fn open(address: &Address) -> Result<Self, StoreError> {
+        let store = Self::at(address)?;
         store.ask(|_| Ok(())).await?;
         Ok(store)
     }
 
-    pub(crate) fn start<F>(path: &Path, open: F) -> Result<Self, StoreError>
+    /// Opens a database only if it is there: looking at one must not make it.
+    pub async fn open_existing(address: &Address) -> Result<Option<Self>, StoreError> {
+        match address {
+            Address::File(path) if !path.exists() => Ok(None),
+            Address::File(_) | Address::Server(_) => Self::open(address).await.map(Some),
+        }
+    }
+
+    pub(crate) fn start<F>(address: &Address, open: F) -> Result<Self, StoreError>
     where
-        F: Fn(&Path) -> Result<Database, StoreError> + Send + 'static,
+        F: Fn() -> Result<Database, StoreError> + Send + 'static,
     {
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
-        let file = path.to_path_buf();
-        thread::Builder::new()
-            .name("crow-store".into())
-            .spawn(move || Owner { database: open(&file).ok(), open, file, inbox }.run())
-            .map_err(|error| StoreError::from_io(path, &error))?;
-        Ok(Self { requests })
+        let given_back = GivenBack::default();
+        let owner = Owner { open, inbox, given_back: given_back.clone(), state: None };
+        thread::Builder::new().name("crow-store".into()).spawn(move || owner.run()).map_err(
+            |error: io::Error| StoreError::CannotOpen {
+                database: address.to_string(),
+                why: error.to_string(),
+            },
+        )?;
+        Ok(Self { requests, given_back })
     }
 
     /// Begins a session under a name that nobody has; see [`invent_name`](crate::invent_name).
     pub async fn create_session(&self, id: &SessionId, new: NewSession) -> Result<(), StoreError> {
         let id = id.clone();
-        self.ask(move |database| database.create_session(&id, &new)).await
+        self.ask(move |open| open.database.create_session(&id, &new)).await
+    }
+
+    /// Takes the right to write in a session, which another process may have at the moment.
+    pub async fn begin_writing(&self, session: &SessionId) -> Result<Writer, StoreError> {
+        let (id, given_back, requests) =
+            (session.clone(), self.given_back.clone(), self.requests.downgrade());
+        // Made there, so that a caller who goes away meanwhile leaves nothing held.
+        self.ask(move |open| {
+            open.claim(&id)?;
+            Ok(Writer { session: id, given_back, requests })
+        })
+        .await
+    }
+
+    /// Gives the right to write in a session back, and waits until others can have it.
+    pub async fn end_writing(&self, writer: Writer) {
+        drop(writer);
+        // A database that cannot answer has nobody waiting for it.
+        drop(self.ask(|_| Ok(())).await);
     }
 
     /// Stores an entry at place `seq` of a session, which nobody else may have taken.
     pub async fn append(
         &self,
-        session: &SessionId,
+        writer: &Writer,
         seq: u64,
         entry: &Entry,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let row = row::write(entry).map_err(|error| bad_row(session, seq, &error))?;
+        let row = row::write(entry).map_err(|error| bad_row(&writer.session, seq, &error))?;
+        self.write(writer, move |database, session| database.append(session, seq, &row, now)).await
+    }
+
+    /// Begins a generation: from here on the model sees what the compaction leaves.
+    pub async fn compact(
+        &self,
+        writer: &Writer,
+        compaction: &Compaction,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let compaction = compaction.clone();
+        self.write(writer, move |database, session| database.compact(session, &compaction, now)).await
+    }
+
+    /// Takes the newest compaction back; gives it, when there was one.
+    pub async fn undo_compaction(
+        &self,
+        writer: &Writer,
+        now: Timestamp,
+    ) -> Result<Option<Compaction>, StoreError> {
+        self.write(writer, move |database, session| database.undo_compaction(session, now)).await
+    }
+
+    /// Keeps what is at a path before it is changed.
+    pub async fn keep_change(
+        &self,
+        writer: &Writer,
+        change: NewFileChange,
+        now: Timestamp,
+    ) -> Result<ChangeId, StoreError> {
+        self.write(writer, move |database, session| database.keep_change(session, &change, now)).await
+    }
+
+    /// Remembers that a change left something else than was meant; `None` is no file.
+    pub async fn change_left(
+        &self,
+        writer: &Writer,
+        id: ChangeId,
+        after: Option<ContentHash>,
+    ) -> Result<(), StoreError> {
+        self.write(writer, move |database, _| database.change_left(id, after)).await
+    }
+
+    /// Reads the changes of the newest turn that has some left to undo, oldest first.
+    pub async fn last_changes(&self, session: &SessionId) -> Result<Vec<FileChange>, StoreError> {
         let session = session.clone();
-        self.ask(move |database| database.append(&session, seq, &row, now)).await
+        self.ask(move |open| open.database.last_changes(&session)).await
+    }
+
+    /// Remembers that changes were undone.
+    pub async fn changes_undone(
+        &self,
+        writer: &Writer,
+        ids: Vec<ChangeId>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(writer, move |database, session| database.changes_undone(session, &ids, now)).await
     }
 
     /// Reads a session with everything said in it; `None` when there is no such session.
     pub async fn load(&self, session: &SessionId) -> Result<Option<Stored>, StoreError> {
         let session = session.clone();
-        self.ask(move |database| database.load(&session)).await
+        self.ask(move |open| open.database.load(&session)).await
+    }
+
+    /// Reads some messages of a session in their order, without images.
+    pub async fn messages(&self, session: &SessionId, range: Range) -> Result<Vec<Message>, StoreError> {
+        let session = session.clone();
+        self.ask(move |open| open.database.messages(&session, range)).await
     }
 
     /// Counts the messages of a session; `None` when there is no such session.
     pub async fn n_messages(&self, session: &SessionId) -> Result<Option<u64>, StoreError> {
         let session = session.clone();
-        self.ask(move |database| database.n_messages(&session)).await
+        self.ask(move |open| open.database.n_messages(&session)).await
     }
 
     /// Lists the sessions that have messages, the one with the newest first.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<SessionRow>, StoreError> {
-        self.ask(move |database| database.list(&query)).await
+        self.ask(move |open| open.database.list(&query)).await
+    }
+
+    /// Lists a session with all that it and its children started, parents before children.
+    pub async fn family(&self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
+        let session = session.clone();
+        self.ask(move |open| open.database.family(&session)).await
+    }
+
+    /// Lists the sessions that nobody started but a person and whose last message came before a time, oldest first.
+    pub async fn older_than(&self, before: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+        self.ask(move |open| open.database.older_than(before)).await
     }
 
     /// Remembers what a session is about.
@@ -121,26 +267,79 @@ impl Store {
         self.change(session, Change::ThoughtLevel(level)).await
     }
 
+    /// Remembers what else is set in a session, as JSON.
+    pub async fn set_config(&self, session: &SessionId, config: String) -> Result<(), StoreError> {
+        self.change(session, Change::Config(config)).await
+    }
+
+    /// Reads what else is set in a session; `None` when there is no such session.
+    pub async fn config(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
+        let session = session.clone();
+        self.ask(move |open| open.database.config(&session)).await
+    }
+
+    /// Begins a session with all that was said in another; tells whether there is that other.
+    pub async fn fork(
+        &self,
+        session: &SessionId,
+        copy: &SessionId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let (session, copy) = (session.clone(), copy.clone());
+        self.ask(move |open| open.database.fork(&session, &copy, now)).await
+    }
+
     /// Erases a session and the sessions it started; tells whether there was one.
     pub async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.ask(move |database| database.delete(&session)).await
+        self.ask(move |open| open.delete(&[session])).await.map(|n_deleted| n_deleted > 0)
+    }
+
+    /// Erases sessions with those they started, and gives their room back to the disk; tells how many were there.
+    pub async fn prune(&self, sessions: Vec<SessionId>) -> Result<u64, StoreError> {
+        self.ask(move |open| {
+            let n_deleted = open.delete(&sessions)?;
+            open.database.shrink()?;
+            Ok(n_deleted)
+        })
+        .await
     }
 
     /// Erases the sessions that nobody spoke in and that began before a time.
     pub async fn forget_empty(&self, before: Timestamp) -> Result<(), StoreError> {
-        self.ask(move |database| database.forget_empty(before)).await
+        self.ask(move |open| open.database.forget_empty(before)).await
     }
 
-    /// Finds messages of people and models that have all these words, the best first.
-    pub async fn search(&self, text: &str, limit: u32) -> Result<Vec<Hit>, StoreError> {
-        let text = text.to_owned();
-        self.ask(move |database| database.search(&text, limit)).await
+    /// Finds messages of people and models, the best first.
+    pub async fn search(&self, query: SearchQuery) -> Result<Vec<Hit>, StoreError> {
+        self.ask(move |open| open.database.search(&query)).await
+    }
+
+    /// Looks for damage; each finding is a sentence.
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.ask(|open| open.database.check()).await
+    }
+
+    /// Has the disk keep what was stored so far, without waiting for it; meant for the end of a step.
+    pub fn sync_soon(&self) {
+        let work: Work = Box::new(|open| {
+            if let Ok(open) = open {
+                open.database.sync(None);
+            }
+        });
+        // Where it does not fit, a step is stored right now whose end comes.
+        drop(self.requests.try_send(Request::Work(work)));
     }
 
     /// Makes everything stored so far survive a loss of power; meant for the end of a turn.
     pub async fn sync(&self) -> Result<(), StoreError> {
-        self.ask(Database::sync).await
+        let (answer, reply) = oneshot::channel();
+        let work: Work = Box::new(move |open| match open {
+            Ok(open) => open.database.sync(Some(Box::new(|flushed| give(answer, flushed)))),
+            Err(error) => give(answer, Err(error)),
+        });
+        self.requests.send(Request::Work(work)).await.map_err(|_| StoreError::Closed)?;
+        reply.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Closes the database, for every clone, after everything asked before.
@@ -152,15 +351,25 @@ impl Store {
 
     async fn change(&self, session: &SessionId, change: Change) -> Result<(), StoreError> {
         let session = session.clone();
-        self.ask(move |database| database.change(&session, &change)).await
+        self.ask(move |open| open.database.change(&session, &change)).await
+    }
+
+    /// Does what only the writer of a session may.
+    async fn write<T: Send + 'static>(
+        &self,
+        writer: &Writer,
+        work: impl FnOnce(&mut Database, &SessionId) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let session = writer.session.clone();
+        self.ask(move |open| work(open.held_by_us(&session)?, &session)).await
     }
 
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Database) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut Open) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, reply) = oneshot::channel();
-        let work: Work = Box::new(move |database| give(answer, database.and_then(work)));
+        let work: Work = Box::new(move |open| give(answer, open.and_then(work)));
         self.requests.send(Request::Work(work)).await.map_err(|_| StoreError::Closed)?;
         reply.await.map_err(|_| StoreError::Closed)?
     }
@@ -170,29 +379,87 @@ fn bad_row(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreErr
     StoreError::BadRow { session: session.clone(), seq, why: error.to_string() }
 }
 
-struct Owner<F> {
-    open: F,
-    file: PathBuf,
-    database: Option<Database>,
-    inbox: mpsc::Receiver<Request>,
+/// An open database, and the sessions that this process writes in.
+struct Open {
+    database: Database,
+    held: HashSet<SessionId>,
 }
 
-impl<F: Fn(&Path) -> Result<Database, StoreError>> Owner<F> {
-    fn run(mut self) {
-        while let Some(request) = self.inbox.blocking_recv() {
-            match request {
-                Request::Work(work) => work(self.database()),
-                Request::Close(answer) => return give(answer, self.database.map_or(Ok(()), Database::close)),
-            }
+impl Open {
+    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
+        if self.held.contains(session) {
+            return Err(StoreError::Busy { session: session.clone(), holder: "this one".into() });
+        }
+        self.database.claim(session)?;
+        self.held.insert(session.clone());
+        Ok(())
+    }
+
+    fn release(&mut self, session: &SessionId) {
+        if self.held.remove(session) {
+            self.database.release(session);
         }
     }
 
-    fn database(&mut self) -> Result<&mut Database, StoreError> {
-        let open = match self.database.take() {
+    /// Shows the database to the writer of a session, who may have lost it with a connection.
+    fn held_by_us(&mut self, session: &SessionId) -> Result<&mut Database, StoreError> {
+        if !self.held.contains(session) {
+            self.claim(session)?;
+        }
+        Ok(&mut self.database)
+    }
+
+    /// Deletes sessions that nobody writes in.
+    fn delete(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
+        let mut claimed = Vec::new();
+        let mut result = Ok(0);
+        for session in sessions {
+            match self.claim(session) {
+                Ok(()) => claimed.push(session),
+                Err(error) => result = Err(error),
+            }
+        }
+        if result.is_ok() {
+            result = self.database.delete(sessions);
+        }
+        claimed.into_iter().for_each(|session| self.release(session));
+        result
+    }
+}
+
+struct Owner<F> {
+    open: F,
+    state: Option<Open>,
+    inbox: mpsc::Receiver<Request>,
+    given_back: GivenBack,
+}
+
+impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
+    fn run(mut self) {
+        // Whoever asks first is told what stands in the way.
+        drop(self.state());
+        while let Some(request) = self.inbox.blocking_recv() {
+            let given_back = self.given_back.take();
+            if let Some(open) = &mut self.state {
+                given_back.iter().for_each(|session| open.release(session));
+            }
+            match request {
+                Request::Work(work) => work(self.state()),
+                Request::Close(answer) => {
+                    return give(answer, self.state.map_or(Ok(()), |open| open.database.close()));
+                }
+            }
+            // What is held there is claimed again by its writer's next step.
+            self.state.take_if(|open| open.database.is_lost());
+        }
+    }
+
+    fn state(&mut self) -> Result<&mut Open, StoreError> {
+        let open = match self.state.take() {
             Some(open) => open,
-            None => (self.open)(&self.file)?,
+            None => Open { database: (self.open)()?, held: HashSet::new() },
         };
-        Ok(self.database.insert(open))
+        Ok(self.state.insert(open))
     }
 }
 

@@ -1,29 +1,116 @@
 mod files;
+mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
-use proptest::{collection::vec, prelude::*};
+use crow_core::{
+    CallId, Compaction, ContentHash, Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId,
+    ThoughtLevel, Usage,
+};
+use proptest::{
+    collection::vec,
+    prelude::ProptestConfig,
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{Cursor, ListQuery, NewSession, Store, StoreError, Timestamp, row};
+use crate::{
+    Address, Before, Cursor, ListQuery, NewFileChange, NewSession, Range, SearchQuery, Store, StoreError,
+    Timestamp, hashing, row,
+};
 
+/// Where a test has its database: in a folder of its own, or as a database of its own on the server that
+/// `CROW_TEST_POSTGRES` names.
 struct Place {
+    address: Address,
     folder: TempDir,
+    server: Option<server::Database>,
 }
 
 impl Place {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap() }
+        let folder = TempDir::new().unwrap();
+        Self { address: Address::File(folder.path().join("crow.db")), folder, server: None }
+    }
+
+    /// The other database, where there is a server.
+    fn on_server() -> Option<Self> {
+        let server = server::Database::new()?;
+        let address = Address::Server(server.address());
+        Some(Self { address, folder: TempDir::new().unwrap(), server: Some(server) })
     }
 
     fn file(&self) -> PathBuf {
         self.folder.path().join("crow.db")
     }
 
-    async fn open(&self) -> Store {
-        Store::open(&self.file()).await.unwrap()
+    fn at(path: &Path) -> Address {
+        Address::File(path.to_path_buf())
     }
+
+    async fn open(&self) -> Store {
+        Store::open(&self.address).await.unwrap()
+    }
+
+    /// Does something to the database behind our back.
+    fn direct(&self, sql: &str) {
+        match &self.server {
+            Some(server) => server.direct(sql),
+            None => Connection::open(self.file()).unwrap().execute_batch(sql).unwrap(),
+        }
+    }
+
+    /// Counts rows behind our back.
+    fn count(&self, table: &str) -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        match &self.server {
+            Some(server) => server.count(&sql),
+            None => Connection::open(self.file()).unwrap().query_row(&sql, [], |row| row.get(0)).unwrap(),
+        }
+    }
+}
+
+/// Runs each test on both databases.
+macro_rules! on_both {
+    ($($name:ident)*) => {
+        mod sqlite { $(#[test] fn $name() { super::run(Some(super::Place::new()), super::$name); })* }
+        mod postgres { $(#[test] fn $name() { super::run(super::Place::on_server(), super::$name); })* }
+    };
+}
+
+on_both! {
+    what_was_stored_is_loaded_after_reopening
+    a_session_keeps_what_was_set
+    what_nobody_spoke_in_is_forgotten_in_time
+    names_can_be_said
+    what_is_not_there_is_said_so
+    sessions_are_listed_newest_first_by_page_and_folder
+    search_finds_what_people_and_models_said
+    search_stays_in_a_session_and_goes_on
+    what_is_deleted_is_gone
+    one_system_prompt_is_kept_once
+    one_image_is_kept_once
+    a_place_is_taken_once
+    one_writer_at_a_time
+    a_writer_that_was_dropped_is_no_more
+    two_stores_write_side_by_side
+    a_row_that_cannot_be_read_is_named
+    a_closed_store_says_so
+    messages_are_read_in_pages
+    the_newest_compaction_in_force_counts
+    a_copy_goes_its_own_way
+    changes_of_the_last_turn_come_back
+    families_are_listed
+    what_is_old_is_pruned
+    a_sound_database_has_no_findings
+}
+
+fn run(place: Option<Place>, test: impl AsyncFnOnce(Place)) {
+    let Some(place) = place else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(test(place));
 }
 
 fn session_in(cwd: &str, now: i64) -> NewSession {
@@ -54,8 +141,19 @@ fn reply(seq: u64, text: &str) -> Entry {
     })
 }
 
+async fn put(store: &Store, session: &SessionId, seq: u64, entry: &Entry) -> Result<(), StoreError> {
+    let writer = store.begin_writing(session).await?;
+    let done = store.append(&writer, seq, entry, Timestamp(1_000 + seq.cast_signed())).await;
+    store.end_writing(writer).await;
+    done
+}
+
 async fn say(store: &Store, session: &SessionId, seq: u64, text: &str) -> Result<(), StoreError> {
-    store.append(session, seq, &prompt(seq, text), Timestamp(1_000 + seq.cast_signed())).await
+    put(store, session, seq, &prompt(seq, text)).await
+}
+
+fn words(text: &str) -> SearchQuery {
+    SearchQuery { text: text.into(), session: None, limit: 10, offset: 0 }
 }
 
 async fn begin(store: &Store, cwd: &str, now: i64) -> SessionId {
@@ -67,29 +165,26 @@ async fn named(store: &Store, new: NewSession) -> Result<SessionId, StoreError> 
     store.create_session(&id, new).await.map(|()| id)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-    #[test]
-    fn what_was_stored_is_loaded_after_reopening(entries in vec(row::tests::entries(), 0..12)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let loaded = runtime.block_on(async {
-            let place = Place::new();
-            let store = place.open().await;
-            let session = begin(&store, "/p", 1).await;
-            for (seq, entry) in entries.iter().enumerate() {
-                store.append(&session, seq as u64, entry, Timestamp(2)).await.unwrap();
-            }
-            drop(store);
-            place.open().await.load(&session).await.unwrap().unwrap()
-        });
-        prop_assert_eq!(loaded.session.n_messages, entries.len() as u64);
-        prop_assert_eq!(loaded.entries, entries);
+async fn what_was_stored_is_loaded_after_reopening(place: Place) {
+    let mut runner = TestRunner::new(ProptestConfig { cases: 32, ..ProptestConfig::default() });
+    let strategy = vec(row::tests::entries(), 0..12);
+    for _ in 0..32 {
+        let entries = strategy.new_tree(&mut runner).unwrap().current();
+        let store = place.open().await;
+        let session = begin(&store, "/p", 1).await;
+        let writer = store.begin_writing(&session).await.unwrap();
+        for (seq, entry) in entries.iter().enumerate() {
+            store.append(&writer, seq as u64, entry, Timestamp(2)).await.unwrap();
+        }
+        drop(writer);
+        store.close().await.unwrap();
+        let loaded = place.open().await.load(&session).await.unwrap().unwrap();
+        assert_eq!(loaded.session.n_messages, entries.len() as u64);
+        assert_eq!(loaded.entries, entries);
     }
 }
 
-#[tokio::test]
-async fn a_session_keeps_what_was_set() {
-    let place = Place::new();
+async fn a_session_keeps_what_was_set(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let new =
@@ -111,9 +206,7 @@ async fn a_session_keeps_what_was_set() {
     assert_eq!((session.created, session.updated, session.n_messages), (Timestamp(5), Timestamp(1_000), 1));
 }
 
-#[tokio::test]
-async fn what_nobody_spoke_in_is_forgotten_in_time() {
-    let place = Place::new();
+async fn what_nobody_spoke_in_is_forgotten_in_time(place: Place) {
     let store = place.open().await;
     let old = begin(&store, "/p", 1).await;
     let spoken_in = begin(&store, "/p", 1).await;
@@ -127,9 +220,7 @@ async fn what_nobody_spoke_in_is_forgotten_in_time() {
     assert_eq!(found, [false, true, true]);
 }
 
-#[tokio::test]
-async fn names_can_be_said() {
-    let place = Place::new();
+async fn names_can_be_said(place: Place) {
     let store = place.open().await;
     let id = begin(&store, "/p", 1).await;
     let words: Vec<&str> = id.as_str().split('-').collect();
@@ -137,9 +228,7 @@ async fn names_can_be_said() {
     assert!(id.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
 }
 
-#[tokio::test]
-async fn what_is_not_there_is_said_so() {
-    let place = Place::new();
+async fn what_is_not_there_is_said_so(place: Place) {
     let store = place.open().await;
     let nobody = SessionId::new("nobody");
     assert_eq!(store.load(&nobody).await.unwrap(), None);
@@ -153,14 +242,13 @@ async fn what_is_not_there_is_said_so() {
     assert!(matches!(named(&store, orphan).await, Err(StoreError::NoSession(_))));
 }
 
-#[tokio::test]
-async fn sessions_are_listed_newest_first_by_page_and_folder() {
-    let place = Place::new();
+async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     let store = place.open().await;
     let mut ids = Vec::new();
     for (cwd, now) in [("/p", 10), ("/q", 20), ("/p", 30), ("/p", 30), ("/p", 5)] {
         let id = begin(&store, cwd, now).await;
-        store.append(&id, 0, &prompt(0, "hello"), Timestamp(now)).await.unwrap();
+        let writer = store.begin_writing(&id).await.unwrap();
+        store.append(&writer, 0, &prompt(0, "hello"), Timestamp(now)).await.unwrap();
         ids.push(id);
     }
     begin(&store, "/p", 40).await;
@@ -188,17 +276,16 @@ async fn sessions_are_listed_newest_first_by_page_and_folder() {
     assert_eq!(here.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[1]]);
 }
 
-#[tokio::test]
-async fn search_finds_what_people_and_models_said() {
-    let place = Place::new();
+async fn search_finds_what_people_and_models_said(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "Where is the *Parser* of \"foo-bar\"?").await.unwrap();
-    store.append(&session, 1, &reply(1, "The parser is here."), Timestamp(2)).await.unwrap();
+    put(&store, &session, 1, &reply(1, "The parser is here.")).await.unwrap();
     say(&store, &session, 2, "Grüße").await.unwrap();
 
     let found = async |typed: &str| {
-        let mut places: Vec<u64> = store.search(typed, 10).await.unwrap().iter().map(|hit| hit.seq).collect();
+        let mut places: Vec<u64> =
+            store.search(words(typed)).await.unwrap().iter().map(|hit| hit.seq).collect();
         places.sort_unstable();
         places
     };
@@ -211,14 +298,12 @@ async fn search_finds_what_people_and_models_said() {
     for odd in ["", "*", "\"", "a:b NEAR( ^x", "' OR 1=1 --", "\0"] {
         found(odd).await;
     }
-    let best = store.search("parser", 1).await.unwrap();
+    let best = store.search(SearchQuery { limit: 1, ..words("parser") }).await.unwrap();
     assert_eq!((best.len(), &best[0].session), (1, &session));
     assert_eq!(best[0].snippet, "The parser is here.");
 }
 
-#[tokio::test]
-async fn what_is_deleted_is_gone_from_the_disk() {
-    let place = Place::new();
+async fn what_is_deleted_is_gone(place: Place) {
     let store = place.open().await;
     let kept = begin(&store, "/p", 1).await;
     let secret = NewSession { system_prompt: "hush zanzibar".into(), ..session_in("/p", 1) };
@@ -229,36 +314,33 @@ async fn what_is_deleted_is_gone_from_the_disk() {
     say(&store, &child, 0, "zanzibar again").await.unwrap();
     say(&store, &kept, 0, "nothing of it").await.unwrap();
 
+    let writer = store.begin_writing(&session).await.unwrap();
+    assert!(matches!(store.delete(&session).await, Err(StoreError::Busy { .. })), "it is at work");
+    store.end_writing(writer).await;
     assert!(store.delete(&session).await.unwrap());
     assert!(!store.delete(&session).await.unwrap());
     assert_eq!(store.load(&child).await.unwrap(), None);
-    assert!(store.search("zanzibar", 10).await.unwrap().is_empty());
-    assert_eq!(store.search("nothing", 10).await.unwrap().len(), 1);
-    for entry in std::fs::read_dir(place.folder.path()).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap();
-        assert!(!bytes.windows(8).any(|window| window == b"zanzibar"), "{}", path.display());
+    assert!(store.search(words("zanzibar")).await.unwrap().is_empty());
+    assert_eq!(store.search(words("nothing")).await.unwrap().len(), 1);
+    if place.server.is_none() {
+        for entry in std::fs::read_dir(place.folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            assert!(!bytes.windows(8).any(|window| window == b"zanzibar"), "{}", path.display());
+        }
     }
 }
 
-#[tokio::test]
-async fn one_system_prompt_is_kept_once() {
-    let place = Place::new();
+async fn one_system_prompt_is_kept_once(place: Place) {
     let store = place.open().await;
     let first = begin(&store, "/p", 1).await;
     begin(&store, "/q", 2).await;
-    let count = || {
-        let direct = rusqlite::Connection::open(place.file()).unwrap();
-        direct.query_row("SELECT count(*) FROM prompts", [], |row| row.get::<_, i64>(0)).unwrap()
-    };
-    assert_eq!(count(), 1);
+    assert_eq!(place.count("prompts"), 1);
     store.delete(&first).await.unwrap();
-    assert_eq!(count(), 1);
+    assert_eq!(place.count("prompts"), 1);
 }
 
-#[tokio::test]
-async fn a_second_writer_is_told() {
-    let place = Place::new();
+async fn a_place_is_taken_once(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let session = begin(&one, "/p", 1).await;
     say(&one, &session, 0, "first").await.unwrap();
@@ -271,15 +353,37 @@ async fn a_second_writer_is_told() {
     assert_eq!(stored.session.n_messages, 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_stores_write_side_by_side() {
-    const N_EACH: u64 = 200;
-    let place = Place::new();
+async fn one_writer_at_a_time(place: Place) {
+    let (one, other) = (place.open().await, place.open().await);
+    let (session, another) = (begin(&one, "/p", 1).await, begin(&one, "/p", 1).await);
+    let writer = one.begin_writing(&session).await.unwrap();
+    let refused = other.begin_writing(&session).await.unwrap_err();
+    let who = format!("process {}", std::process::id());
+    assert!(refused.to_string().contains(&who), "{refused}");
+    assert!(matches!(refused, StoreError::Busy { session: id, .. } if id == session));
+    assert!(other.begin_writing(&another).await.is_ok(), "another session is free");
+    one.end_writing(writer).await;
+    other.begin_writing(&session).await.unwrap();
+}
+
+async fn a_writer_that_was_dropped_is_no_more(place: Place) {
+    let (one, other) = (place.open().await, place.open().await);
+    let session = begin(&one, "/p", 1).await;
+    let writer = one.begin_writing(&session).await.unwrap();
+    // The end of a process takes its right along.
+    one.close().await.unwrap();
+    drop(writer);
+    say(&other, &session, 0, "mine").await.unwrap();
+}
+
+async fn two_stores_write_side_by_side(place: Place) {
+    const N_EACH: u64 = 100;
     let (one, other) = tokio::join!(place.open(), place.open());
     let write = |store: Store| async move {
         let session = begin(&store, "/p", 1).await;
+        let writer = store.begin_writing(&session).await.unwrap();
         for seq in 0..N_EACH {
-            say(&store, &session, seq, "word").await.unwrap();
+            store.append(&writer, seq, &prompt(seq, "word"), Timestamp(2)).await.unwrap();
         }
         session
     };
@@ -289,30 +393,25 @@ async fn two_stores_write_side_by_side() {
     }
 }
 
-#[tokio::test]
-async fn a_row_that_cannot_be_read_is_named() {
-    let place = Place::new();
+async fn a_row_that_cannot_be_read_is_named(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     for seq in 0..3 {
         say(&store, &session, seq, "word").await.unwrap();
     }
-    let direct = rusqlite::Connection::open(place.file()).unwrap();
     let bad_row = async |wanted: u64, wanted_why: &str| {
         let error = store.load(&session).await.unwrap_err();
         let StoreError::BadRow { session: id, seq, why } = error else { panic!("{error}") };
         assert_eq!((id, seq, why.as_str()), (session.clone(), wanted, wanted_why));
     };
-    direct.execute("UPDATE messages SET data = '{' WHERE seq = 2", []).unwrap();
+    place.direct("UPDATE messages SET data = '{' WHERE seq = 2");
     bad_row(2, "EOF while parsing an object at line 1 column 1").await;
-    direct.execute("DELETE FROM messages WHERE seq = 1", []).unwrap();
+    place.direct("DELETE FROM messages WHERE seq = 1");
     bad_row(1, "it is missing").await;
-    assert_eq!(store.search("word", 10).await.unwrap().len(), 1);
+    assert_eq!(store.search(words("word")).await.unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn a_closed_store_says_so() {
-    let place = Place::new();
+async fn a_closed_store_says_so(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     store.sync().await.unwrap();
@@ -320,4 +419,171 @@ async fn a_closed_store_says_so() {
     store.close().await.unwrap();
     assert!(matches!(say(&clone, &session, 0, "x").await, Err(StoreError::Closed)));
     assert!(place.open().await.load(&session).await.unwrap().is_some());
+}
+
+async fn search_stays_in_a_session_and_goes_on(place: Place) {
+    let store = place.open().await;
+    let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    for seq in 0..3 {
+        say(&store, &one, seq, "feather").await.unwrap();
+    }
+    say(&store, &other, 0, "feather").await.unwrap();
+    let within = |session: &SessionId, offset| SearchQuery {
+        session: Some(session.clone()),
+        limit: 2,
+        offset,
+        ..words("feather")
+    };
+    let n_found = async |query| store.search(query).await.unwrap().len();
+    assert_eq!(n_found(words("feather")).await, 4);
+    assert_eq!(n_found(within(&other, 0)).await, 1);
+    assert_eq!((n_found(within(&one, 0)).await, n_found(within(&one, 2)).await), (2, 1));
+}
+
+async fn one_image_is_kept_once(place: Place) {
+    let store = place.open().await;
+    let image = Part::Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into() };
+    let odd = Part::Image { mime: "image/png".into(), data: "not base64".into() };
+    let parts = vec![image.clone(), image.clone(), odd];
+    let shown = Entry::Prompt(Prompt { id: MessageId::at(0), parts });
+    let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    for session in [&one, &other] {
+        put(&store, session, 0, &shown).await.unwrap();
+    }
+    assert_eq!((place.count("blobs"), place.count("blob_uses")), (1, 2));
+    assert_eq!(store.load(&one).await.unwrap().unwrap().entries, std::slice::from_ref(&shown));
+    store.delete(&one).await.unwrap();
+    assert_eq!(store.load(&other).await.unwrap().unwrap().entries, [shown]);
+    store.delete(&other).await.unwrap();
+    assert_eq!(place.count("blobs"), 0);
+}
+
+async fn messages_are_read_in_pages(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    for seq in 0..5 {
+        say(&store, &session, seq, &format!("word {seq}")).await.unwrap();
+    }
+    let page = store.messages(&session, Range { from: 3, limit: 10 }).await.unwrap();
+    assert_eq!(page.iter().map(|message| message.seq).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!((&page[0].entry, page[0].created), (&prompt(3, "word 3"), Timestamp(1_003)));
+    assert_eq!(store.messages(&session, Range { from: 0, limit: 2 }).await.unwrap().len(), 2);
+}
+
+async fn the_newest_compaction_in_force_counts(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "hello").await.unwrap();
+    let writer = store.begin_writing(&session).await.unwrap();
+    let first = Compaction {
+        at: 9,
+        keep_from: 7,
+        said: vec![0, 4],
+        summary: Some("It \"began\".".into()),
+        pruned: vec![CallId::at(8, 0), CallId::at(8, 1)],
+        tokens_before: 900,
+        tokens_after: 90,
+    };
+    let cleared = Compaction { at: 12, keep_from: 12, said: vec![], summary: None, pruned: vec![], ..first };
+    for compaction in [&first, &cleared] {
+        store.compact(&writer, compaction, Timestamp(5)).await.unwrap();
+    }
+    let in_force = async || store.load(&session).await.unwrap().unwrap().compactions;
+    assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
+    assert_eq!(store.undo_compaction(&writer, Timestamp(6)).await.unwrap(), Some(cleared.clone()));
+    assert_eq!(in_force().await, std::slice::from_ref(&first));
+    store.compact(&writer, &cleared, Timestamp(7)).await.unwrap();
+    assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
+    for taken_back in [Some(cleared), Some(first), None] {
+        assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
+    }
+    assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
+}
+
+async fn a_copy_goes_its_own_way(place: Place) {
+    let store = place.open().await;
+    let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
+    store.set_title(&session, "Nest").await.unwrap();
+    say(&store, &session, 0, "feather").await.unwrap();
+    put(&store, &session, 1, &reply(1, "found")).await.unwrap();
+    assert!(!store.fork(&SessionId::new("nobody"), &copy, Timestamp(9)).await.unwrap());
+    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
+    let again = store.fork(&session, &copy, Timestamp(9)).await;
+    assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == copy));
+    say(&store, &copy, 2, "only here").await.unwrap();
+    store.delete(&session).await.unwrap();
+
+    let stored = store.load(&copy).await.unwrap().unwrap();
+    assert_eq!(stored.entries, [prompt(0, "feather"), reply(1, "found"), prompt(2, "only here")]);
+    assert_eq!((stored.session.title.as_deref(), stored.session.forked_from), (Some("Nest"), Some(session)));
+    assert_eq!(stored.system_prompt, "You are a crow.");
+    assert_eq!(store.search(words("feather")).await.unwrap()[0].session, copy);
+}
+
+async fn changes_of_the_last_turn_come_back(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    let writer = store.begin_writing(&session).await.unwrap();
+    let after = |text: &str| Some(hashing::long(text.as_bytes()));
+    let change = |turn, path: &str, before, after: Option<ContentHash>| NewFileChange {
+        turn,
+        call: CallId::at(turn + 1, 0),
+        path: path.into(),
+        before,
+        after,
+    };
+    let content = |text: &str| Before::Content { bytes: text.into(), mode: Some(0o644) };
+    let keep = async |change| store.keep_change(&writer, change, Timestamp(3)).await.unwrap();
+    keep(change(0, "/p/a", Before::Missing, after("one"))).await;
+    let second = keep(change(4, "/p/a", content("one"), after("two"))).await;
+    let third = keep(change(4, "/p/b", Before::Unknown, None)).await;
+    store.change_left(&writer, second, after("2")).await.unwrap();
+
+    let last = async || {
+        let changes = store.last_changes(&session).await.unwrap();
+        changes.into_iter().map(|change| (change.turn, change.path, change.before, change.after)).collect()
+    };
+    let wanted: Vec<(u64, String, Before, Option<ContentHash>)> =
+        vec![(4, "/p/a".into(), content("one"), after("2")), (4, "/p/b".into(), Before::Unknown, None)];
+    let now: Vec<_> = last().await;
+    assert_eq!(now, wanted);
+    store.changes_undone(&writer, vec![second, third], Timestamp(9)).await.unwrap();
+    let now: Vec<_> = last().await;
+    assert_eq!(now, [(0, "/p/a".into(), Before::Missing, after("one"))]);
+    store.end_writing(writer).await;
+    store.delete(&session).await.unwrap();
+    assert_eq!((place.count("file_changes"), place.count("blobs")), (0, 0));
+}
+
+async fn families_are_listed(place: Place) {
+    let store = place.open().await;
+    let root = begin(&store, "/p", 1).await;
+    let child_of = async |parent: &SessionId, now| {
+        let new = NewSession { parent: Some(parent.clone()), ..session_in("/p", now) };
+        named(&store, new).await.unwrap()
+    };
+    let (second, first) = (child_of(&root, 3).await, child_of(&root, 2).await);
+    let grandchild = child_of(&first, 4).await;
+    begin(&store, "/p", 5).await;
+    let family = store.family(&root).await.unwrap();
+    let ids: Vec<&SessionId> = family.iter().map(|row| &row.id).collect();
+    assert_eq!(ids, [&root, &first, &second, &grandchild]);
+}
+
+async fn what_is_old_is_pruned(place: Place) {
+    let store = place.open().await;
+    let (old, young) = (begin(&store, "/p", 10).await, begin(&store, "/p", 2_000).await);
+    let old_too = begin(&store, "/p", 20).await;
+    let found = store.older_than(Timestamp(1_000)).await.unwrap();
+    let ids: Vec<SessionId> = found.into_iter().map(|row| row.id).collect();
+    assert_eq!(ids, [old, old_too]);
+    assert_eq!(store.prune(ids).await.unwrap(), 2);
+    assert!(store.load(&young).await.unwrap().is_some());
+    assert_eq!(place.count("sessions"), 1);
+}
+
+async fn a_sound_database_has_no_findings(place: Place) {
+    let store = place.open().await;
+    say(&store, &begin(&store, "/p", 1).await, 0, "hello").await.unwrap();
+    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
 }

@@ -14,6 +14,7 @@ use std::{
 use crow_core::{Mode, Network, Rules, Sandbox};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
+use crow_store::Address;
 use crow_tools::WebAccess;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -145,7 +146,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
     Settings {
         dir: home.join("crow"),
         models: vec![model],
-        db_path: home.join("crow").join("crow.db"),
+        database: Address::File(home.join("crow").join("crow.db")),
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
         sandbox: Sandbox::default(),

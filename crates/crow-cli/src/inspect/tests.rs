@@ -5,7 +5,7 @@ use crow_core::{
     Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Mode, Outcome, Part, Prompt, Reply,
     ThoughtLevel, ToolKind, Touch,
 };
-use crow_store::{NewSession, Store, Timestamp};
+use crow_store::{Address, NewSession, Store, Timestamp};
 use expect_test::{Expect, expect};
 
 use crate::cli::{Cli, Command};
@@ -16,13 +16,14 @@ const HOUR: i64 = 3_600_000;
 #[track_caller]
 fn check(line: &str, expect: Expect) {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("crow.db");
+    let db = Address::File(folder.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
         let first = session(&store, "/work/a", HOUR).await;
+        let writer = store.begin_writing(&first).await.unwrap();
         for (seq, entry) in entries().iter().enumerate() {
-            store.append(&first, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
+            store.append(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
         }
         store.set_title(&first, "List the files").await.unwrap();
         let other = session(&store, "/work/b", 40 * HOUR).await;
@@ -192,11 +193,12 @@ fn messages_are_found() {
 #[test]
 fn a_store_that_is_not_there_is_empty_and_stays_away() {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("crow.db");
+    let file = folder.path().join("crow.db");
+    let db = Address::File(file.clone());
     let Command::Inspect(args) = Cli::parse_from(["crow-cli", "inspect"]).command else { panic!("inspect") };
     let mut out = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(super::run(&args, &db, Timestamp(0), &mut out)).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "no sessions yet\n");
-    assert!(!db.exists());
+    assert!(!file.exists());
 }

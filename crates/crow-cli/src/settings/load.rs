@@ -15,6 +15,7 @@ use std::{
 
 use crow_core::Hook;
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
+use crow_store::{Address, ServerAddress};
 use crow_tools::Terminals;
 use serde_json::Map;
 
@@ -53,11 +54,15 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     let mut top = loader.top(&root)?;
     secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
     secrets.extend(top.servers.variables.iter().cloned());
+    let database = loader.database(dir, &top)?;
+    if let Address::Server(_) = database {
+        secrets.extend(top.db_variables.iter().cloned());
+    }
     secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
     let settings = Settings {
         dir: dir.to_owned(),
         models: loader.models(&top)?,
-        db_path: loader.db_path(dir, &top)?,
+        database,
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
         mode: top.permissions.mode.unwrap_or_default(),
         sandbox: top.permissions.sandbox,
@@ -131,6 +136,7 @@ struct Top<'a> {
     models: Vec<&'a Field>,
     servers: Servers,
     db_uri: Option<(u64, String)>,
+    db_variables: Vec<String>,
     max_tokens: Option<u64>,
     retries_max: Option<u32>,
     requests_max: Option<u32>,
@@ -164,7 +170,12 @@ impl Loader<'_> {
                 }
                 "models" => top.models.extend(self.map(key, &field.node, NAMED_MAPS)?),
                 "mcpServers" => top.servers = self.servers(field)?,
-                "db_uri" => top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri)),
+                "db_uri" => {
+                    top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri));
+                    if let Some(scalar) = self.scalar(key, &field.node)? {
+                        top.db_variables = scalar.variables().into_iter().map(str::to_owned).collect();
+                    }
+                }
                 "MAX_TOKENS" | "max_tokens" => top.max_tokens = self.count(key, &field.node)?,
                 "MAX_RETRIES_PER_STEP" | "max_retries_per_step" => {
                     top.retries_max = self.count(key, &field.node)?;
@@ -291,24 +302,28 @@ impl Loader<'_> {
         })
     }
 
-    fn db_path(&self, dir: &Path, top: &Top<'_>) -> Result<PathBuf, ConfigError> {
-        let Some((line, uri)) = &top.db_uri else { return Ok(dir.join(DB_FILE)) };
+    fn database(&self, dir: &Path, top: &Top<'_>) -> Result<Address, ConfigError> {
+        let Some((line, uri)) = &top.db_uri else { return Ok(Address::File(dir.join(DB_FILE))) };
+        let expected =
+            || self.wrong(*line, "db_uri: expected sqlite:///PATH or postgres://USER@HOST/NAME".to_owned());
         let scheme = uri.split(':').next().unwrap_or_default();
         // SQLAlchemy's spelling: the name of a driver may follow the `+`.
         match scheme.split('+').next().unwrap_or_default() {
             "sqlite" => {}
             "postgres" | "postgresql" => {
-                let what = "db_uri: this build has no PostgreSQL yet; use sqlite:///PATH";
-                return Err(self.wrong(*line, what.to_owned()));
+                let server = ServerAddress::parse(uri);
+                return server
+                    .map(Address::Server)
+                    .map_err(|why| self.wrong(*line, format!("db_uri: {why}")));
             }
-            _ => return Err(self.wrong(*line, "db_uri: expected sqlite:///PATH".to_owned())),
+            _ => return Err(expected()),
         }
         let path = uri.split_once(":///").map(|(_, path)| path).filter(|path| !path.is_empty());
-        let path = path.ok_or_else(|| self.wrong(*line, "db_uri: expected sqlite:///PATH".to_owned()))?;
-        Ok(match path.strip_prefix("~/").zip(self.env.get("HOME")) {
+        let path = path.ok_or_else(expected)?;
+        Ok(Address::File(match path.strip_prefix("~/").zip(self.env.get("HOME")) {
             Some((below, home)) => Path::new(home).join(below),
             None => dir.join(path),
-        })
+        }))
     }
 
     /// Warns of a key that no version of Crow knows.

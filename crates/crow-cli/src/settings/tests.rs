@@ -81,11 +81,11 @@ fn show(settings: &Settings, text: &mut String) {
         let fits: Vec<&str> = fits.collect();
         writeln!(text, "{} {fits:?} {:?} {:?}", hook.event.as_str(), hook.command, hook.timeout).unwrap();
     }
-    let Settings { db_path, requests_max, mode, secret_variables, .. } = settings;
+    let Settings { database, requests_max, mode, secret_variables, .. } = settings;
     writeln!(
         text,
         "db {} requests {requests_max} mode {} secrets {secret_variables:?}",
-        db_path.display(),
+        database,
         mode.as_str()
     )
     .unwrap();
@@ -426,17 +426,24 @@ fn the_database_is_named_by_a_uri() {
     "#]],
     );
     check(
-        "db_uri: postgres://u:secret@h/db",
+        "db_uri: postgresql+asyncpg://u:${PASSWORD}@h/db",
+        &[("PASSWORD", "secret")],
+        expect![[r#"
+        db postgres://u@h:5432/db requests 200 mode ask secrets ["PASSWORD"]
+    "#]],
+    );
+    check(
+        "db_uri: postgres://u:secret@h:port/db",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:1: db_uri: this build has no PostgreSQL yet; use sqlite:///PATH
+        error: $DIR/config.yaml:1: db_uri: expected postgres://USER@HOST/NAME (invalid value for option `port`)
     "#]],
     );
     check(
         "db_uri: crow.db",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:1: db_uri: expected sqlite:///PATH
+        error: $DIR/config.yaml:1: db_uri: expected sqlite:///PATH or postgres://USER@HOST/NAME
     "#]],
     );
 }

@@ -7,6 +7,8 @@ use crow_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::images::{Images, Kept, restored};
+
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum PartRow<'a> {
@@ -153,10 +155,10 @@ pub(super) enum FailureKindRow {
 }
 
 impl<'a> PartRow<'a> {
-    pub(super) fn of(part: &'a Part) -> Self {
+    pub(super) fn of(part: &'a Part, kept: &Kept<'a>) -> Self {
         match part {
             Part::Text(text) => Self::Text { text: text.into() },
-            Part::Image { mime, data } => Self::Image { mime: mime.into(), data: data.into() },
+            Part::Image { mime, data } => Self::Image { mime: mime.into(), data: kept.spell(data) },
             Part::Link { uri, name, mime } => {
                 Self::Link { uri: uri.into(), name: name.into(), mime: mime.as_deref().map(Into::into) }
             }
@@ -166,10 +168,12 @@ impl<'a> PartRow<'a> {
         }
     }
 
-    pub(super) fn into_part(self) -> Part {
-        match self {
+    pub(super) fn into_part(self, images: Option<&Images>) -> Result<Part, String> {
+        Ok(match self {
             Self::Text { text } => Part::Text(text.into_owned()),
-            Self::Image { mime, data } => Part::Image { mime: mime.into_owned(), data: data.into_owned() },
+            Self::Image { mime, data } => {
+                Part::Image { mime: mime.into_owned(), data: restored(data, images)? }
+            }
             Self::Link { uri, name, mime } => {
                 Part::Link { uri: uri.into_owned(), name: name.into_owned(), mime: mime.map(Cow::into_owned) }
             }
@@ -178,12 +182,12 @@ impl<'a> PartRow<'a> {
                 text: text.into_owned(),
                 mime: mime.map(Cow::into_owned),
             },
-        }
+        })
     }
 }
 
 impl<'a> ShownRow<'a> {
-    pub(super) fn of(facets: &'a Facets, content: &'a [Content]) -> Self {
+    pub(super) fn of(facets: &'a Facets, content: &'a [Content], kept: &Kept<'a>) -> Self {
         let touch = match &facets.touch {
             Touch::Nothing => TouchRow::Nothing,
             Touch::Reads(paths) => TouchRow::Reads(paths.into()),
@@ -198,11 +202,11 @@ impl<'a> ShownRow<'a> {
             kind: facets.kind,
             locations: facets.locations.iter().map(LocationRow::of).collect(),
             touch,
-            content: content.iter().map(ContentRow::of).collect(),
+            content: content.iter().map(|content| ContentRow::of(content, kept)).collect(),
         }
     }
 
-    pub(super) fn into_shown(self) -> (Facets, Vec<Content>) {
+    pub(super) fn into_shown(self, images: Option<&Images>) -> Result<(Facets, Vec<Content>), String> {
         let touch = match self.touch {
             TouchRow::Nothing => Touch::Nothing,
             TouchRow::Reads(paths) => Touch::Reads(paths.into_owned()),
@@ -216,7 +220,8 @@ impl<'a> ShownRow<'a> {
         };
         let locations = self.locations.into_iter().map(LocationRow::into_location).collect();
         let facets = Facets { title: self.title.into_owned(), kind: self.kind, locations, touch };
-        (facets, self.content.into_iter().map(ContentRow::into_content).collect())
+        let content = self.content.into_iter().map(|content| content.into_content(images));
+        Ok((facets, content.collect::<Result<_, _>>()?))
     }
 }
 
@@ -241,25 +246,27 @@ impl<'a> LocationRow<'a> {
 }
 
 impl<'a> ContentRow<'a> {
-    fn of(content: &'a Content) -> Self {
+    fn of(content: &'a Content, kept: &Kept<'a>) -> Self {
         match content {
             Content::Text(text) => Self::Text { text: text.into() },
-            Content::Image { mime, data } => Self::Image { mime: mime.into(), data: data.into() },
+            Content::Image { mime, data } => Self::Image { mime: mime.into(), data: kept.spell(data) },
             Content::Diff { path, old, new } => {
                 Self::Diff { path: path.into(), old: old.as_deref().map(Cow::Borrowed), new: new.into() }
             }
         }
     }
 
-    fn into_content(self) -> Content {
-        match self {
+    fn into_content(self, images: Option<&Images>) -> Result<Content, String> {
+        Ok(match self {
             Self::Text { text } => Content::Text(text.into_owned()),
-            Self::Image { mime, data } => Content::Image { mime: mime.into_owned(), data: data.into_owned() },
+            Self::Image { mime, data } => {
+                Content::Image { mime: mime.into_owned(), data: restored(data, images)? }
+            }
             Self::Diff { path, old, new } => Content::Diff {
                 path: path.into_owned(),
                 old: old.map(Cow::into_owned),
                 new: new.into_owned(),
             },
-        }
+        })
     }
 }

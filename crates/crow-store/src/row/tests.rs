@@ -11,7 +11,7 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{read, write};
+use super::{Images, Row, base64, read, write};
 
 /// Any entry at all, valid in its place or not.
 pub(crate) fn entries() -> impl Strategy<Value = Entry> {
@@ -164,8 +164,13 @@ proptest! {
     #[test]
     fn every_entry_comes_back_as_it_was(entry in entries()) {
         let row = write(&entry).unwrap();
-        prop_assert_eq!(read(&row.data, row.usage).unwrap(), entry);
+        prop_assert_eq!(read(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
     }
+}
+
+/// The images as the database gives them back.
+fn kept(row: &Row) -> Images {
+    row.images.iter().map(|(hash, bytes)| (hash.to_string(), base64(bytes))).collect()
 }
 
 #[track_caller]
@@ -173,7 +178,7 @@ fn check(entry: &Entry, wanted: &Expect) {
     let row = write(entry).unwrap();
     let data: Value = serde_json::from_str(&row.data).unwrap();
     wanted.assert_eq(&format!("{}\n{data:#}", row.role));
-    assert_eq!(&read(&row.data, row.usage).unwrap(), entry);
+    assert_eq!(&read(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
 }
 
 #[test]
@@ -306,6 +311,6 @@ fn what_cannot_be_read_says_why() {
         ),
         (r#"{"role":"user","id":"msg-0"}"#, "missing field `content`"),
     ] {
-        assert_eq!(read(data, None).unwrap_err(), wanted);
+        assert_eq!(read(data, None, None).unwrap_err(), wanted);
     }
 }

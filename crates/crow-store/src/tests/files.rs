@@ -10,14 +10,14 @@ use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
 use super::{Place, begin, say};
-use crate::{Store, StoreError, database::Database};
+use crate::{Store, StoreError, database::Database, sqlite::Sqlite};
 
 /// Opens a file that must be refused, and compares what is said and what is left behind.
 #[track_caller]
 fn check(place: &Place, path: &Path, wanted: &Expect) -> StoreError {
     let before = fingerprint(place.folder.path());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let error = runtime.block_on(Store::open(path)).unwrap_err();
+    let error = runtime.block_on(Store::open(&Place::at(path))).unwrap_err();
     let folder = place.folder.path().display().to_string();
     wanted.assert_eq(&error.to_string().replace(&folder, "$DIR"));
     assert_eq!(fingerprint(place.folder.path()), before);
@@ -123,8 +123,8 @@ async fn a_later_format_is_refused() {
     let place = Place::new();
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
-    let error = Store::open(&place.file()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error}");
+    let error = Store::open(&place.address).await.unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 3, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn damage_is_told_from_everything_else() {
     bytes[4096..].fill(0xAA);
     fs::write(place.file(), bytes).unwrap();
 
-    let result = match Store::open(&place.file()).await {
+    let result = match Store::open(&place.address).await {
         Ok(store) => store.load(&session).await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -151,12 +151,13 @@ async fn damage_is_told_from_everything_else() {
 #[tokio::test]
 async fn a_full_disk_loses_nothing_that_was_stored() {
     let place = Place::new();
-    let limited = |path: &Path| {
-        let database = Database::open(path)?;
-        database.connection().pragma_update(None, "max_page_count", 60).unwrap();
-        Ok(database)
+    let file = place.file();
+    let limited = move || {
+        let database = Sqlite::open(&file)?;
+        database.connection().pragma_update(None, "max_page_count", 80).unwrap();
+        Ok(Database::new(database))
     };
-    let store = Store::start(&place.file(), limited).unwrap();
+    let store = Store::start(&place.address, limited).unwrap();
     let session = begin(&store, "/p", 1).await;
     let mut n_stored = 0;
     let error = loop {
@@ -178,12 +179,13 @@ async fn a_full_disk_loses_nothing_that_was_stored() {
 #[tokio::test]
 async fn a_lock_held_for_too_long_is_said() {
     let place = Place::new();
-    let impatient = |path: &Path| {
-        let database = Database::open(path)?;
+    let file = place.file();
+    let impatient = move || {
+        let database = Sqlite::open(&file)?;
         database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
-        Ok(database)
+        Ok(Database::new(database))
     };
-    let store = Store::start(&place.file(), impatient).unwrap();
+    let store = Store::start(&place.address, impatient).unwrap();
     let session = begin(&store, "/p", 1).await;
     let holder = foreign(&place, "BEGIN IMMEDIATE");
     let error = say(&store, &session, 0, "x").await.unwrap_err();
@@ -201,15 +203,17 @@ async fn only_the_owner_may_read() {
     let place = Place::new();
     let folder = place.folder.path().join("data/a folder?#%");
     let file = folder.join("crow.db");
-    let store = Store::open(&file).await.unwrap();
-    begin(&store, "/p", 1).await;
+    let store = Store::open(&Place::at(&file)).await.unwrap();
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "hello").await.unwrap();
     assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
-    for entry in fs::read_dir(&folder).unwrap() {
-        assert_eq!(mode(&entry.unwrap().path()), 0o600);
-    }
+    let (writers, files): (Vec<PathBuf>, Vec<PathBuf>) =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
+    assert_eq!(files.iter().map(|path| mode(path)).collect::<Vec<_>>(), [0o600; 3]);
+    assert_eq!(writers.iter().map(|path| mode(path)).collect::<Vec<_>>(), [0o700]);
     store.close().await.unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    Store::open(&file).await.unwrap();
+    Store::open(&Place::at(&file)).await.unwrap();
     assert_eq!(mode(&file), 0o600);
 }
 
@@ -220,7 +224,9 @@ async fn many_may_make_the_file_at_once() {
         let openings: Vec<_> = (0..8)
             .map(|_| {
                 let file = place.file();
-                tokio::spawn(async move { begin(&Store::open(&file).await.unwrap(), "/p", 1).await })
+                tokio::spawn(
+                    async move { begin(&Store::open(&Place::at(&file)).await.unwrap(), "/p", 1).await },
+                )
             })
             .collect();
         for opening in openings {

@@ -8,13 +8,17 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::{StoreError, private};
+use super::{from_io, from_sqlite, private, spelled};
+use crate::StoreError;
 
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each brings a database from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_sessions.sql"), include_str!("../migrations/0002_thought_level.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../../migrations/sqlite/0001_sessions.sql"),
+    include_str!("../../migrations/sqlite/0002_thought_level.sql"),
+    include_str!("../../migrations/sqlite/0003_lasting.sql"),
+];
 /// The longest thing another process does in one transaction is to erase a session.
 const BUSY: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
@@ -23,41 +27,44 @@ const SWITCHES_MAX: usize = 8;
 const STATEMENTS_MAX: usize = 32;
 
 /// Opens the database at a path, or makes it, in the format of this version.
-pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let is_new = make_place(path)?;
     if !is_new {
         refuse_others(path)?;
     }
-    let in_path = |error| StoreError::from_sqlite(path, error);
+    let in_path = |error| from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(in_path)?;
     if connection.is_readonly("main").map_err(in_path)? {
-        return Err(StoreError::ReadOnly { path: path.to_path_buf() });
+        return Err(StoreError::ReadOnly { database: spelled(path) });
     }
     connection.busy_timeout(BUSY).map_err(in_path)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     if owner(&connection).map_err(in_path)? != Owner::Us {
-        return Err(StoreError::OtherProgram { path: path.to_path_buf() });
+        return Err(StoreError::OtherProgram { database: spelled(path) });
     }
     let found = format_of(&connection).map_err(in_path)?;
     let known = MIGRATIONS.len() as i64;
     if found > known {
-        return Err(StoreError::Newer { path: path.to_path_buf(), found, known });
+        return Err(StoreError::Newer { database: spelled(path), found, known });
+    }
+    if (1..known).contains(&found) {
+        back_up(&connection, path, found)?;
     }
     if found < known {
         migrate(&mut connection).map_err(in_path)?;
     }
     configure(&connection).map_err(in_path)?;
-    private::keep_file(path).map_err(|error| StoreError::from_io(path, &error))?;
+    private::keep_file(path).map_err(|error| from_io(path, &error))?;
     Ok(connection)
 }
 
 /// Makes the folder and an empty file where they are missing; tells whether the file is still empty.
 fn make_place(path: &Path) -> Result<bool, StoreError> {
-    let in_path = |error: io::Error| StoreError::from_io(path, &error);
+    let in_path = |error: io::Error| from_io(path, &error);
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
-            Err(StoreError::CannotOpen { path: path.to_path_buf(), why: "it is a folder".into() })
+            Err(StoreError::CannotOpen { database: spelled(path), why: "it is a folder".into() })
         }
         Ok(found) => Ok(found.len() == 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -84,11 +91,11 @@ fn refuse_others(path: &Path) -> Result<(), StoreError> {
     let looked = Connection::open_with_flags(frozen(path), flags).and_then(|connection| owner(&connection));
     match looked {
         Ok(Owner::Us) => Ok(()),
-        Ok(Owner::Python) => Err(StoreError::OldDatabase { path: path.to_path_buf() }),
-        Ok(Owner::Others) => Err(StoreError::OtherProgram { path: path.to_path_buf() }),
+        Ok(Owner::Python) => Err(StoreError::OldDatabase { database: spelled(path) }),
+        Ok(Owner::Others) => Err(StoreError::OtherProgram { database: spelled(path) }),
         // Another process may be growing ours at this moment; opening it properly tells.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(()),
-        Err(error) => Err(StoreError::from_sqlite(path, error)),
+        Err(error) => Err(from_sqlite(path, &error)),
     }
 }
 
@@ -133,6 +140,32 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 /// The number of migrations a database has seen.
 fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
     pragma(connection, "user_version")
+}
+
+/// Copies a database of an older format beside it, once, before anything of it is changed.
+fn back_up(connection: &Connection, path: &Path, format: i64) -> Result<(), StoreError> {
+    let mut backup = path.as_os_str().to_owned();
+    backup.push(format!(".format-{format}"));
+    let backup = PathBuf::from(backup);
+    if backup.exists() {
+        return Ok(());
+    }
+    // Under another name until it is whole.
+    let mut part = backup.as_os_str().to_owned();
+    part.push(format!(".{}", std::process::id()));
+    let part = PathBuf::from(part);
+    let copied = private::make_file(&part).map_err(|error| from_io(&part, &error)).and_then(|()| {
+        // It writes into a file that is there and empty.
+        let into = connection.execute("VACUUM INTO ?1", [spelled(&part)]);
+        into.map_err(|error| from_sqlite(&part, &error))?;
+        let kept = fs::File::open(&part).and_then(|file| file.sync_all());
+        kept.and_then(|()| fs::rename(&part, &backup)).map_err(|error| from_io(&backup, &error))
+    });
+    if copied.is_err() {
+        // What is not whole is of no use; the error says more than the failure to remove it.
+        let _ = fs::remove_file(&part);
+    }
+    copied
 }
 
 /// Brings a database to the newest format, one transaction for each step.

@@ -1,0 +1,59 @@
+//! What is kept of a change to a file, so that it can be undone.
+
+use crow_core::{CallId, ContentHash};
+
+use crate::Timestamp;
+
+/// What was at a path before a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing.
+    Missing,
+    /// A file.
+    Content {
+        /// What was in it.
+        bytes: Vec<u8>,
+        /// Its permission bits, where the system has them.
+        mode: Option<u32>,
+    },
+    /// A file that was too large to keep.
+    Unknown,
+}
+
+/// A change about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFileChange {
+    /// Place of the prompt whose turn makes it.
+    pub turn: u64,
+    /// The call that makes it.
+    pub call: CallId,
+    /// Absolute path.
+    pub path: String,
+    /// What is there now.
+    pub before: Before,
+    /// What will be there; `None` when the file will be gone.
+    pub after: Option<ContentHash>,
+}
+
+/// Which change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeId(pub(crate) i64);
+
+/// A change that was made, unless the process ended just before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// Its name.
+    pub id: ChangeId,
+    /// Place of the prompt whose turn made it.
+    pub turn: u64,
+    /// The call that made it.
+    pub call: CallId,
+    /// Absolute path.
+    pub path: String,
+    /// What was there.
+    pub before: Before,
+    /// What it left there; `None` when the file was gone.
+    pub after: Option<ContentHash>,
+    /// When.
+    pub created: Timestamp,
+}

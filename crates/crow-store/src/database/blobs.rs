@@ -1,0 +1,62 @@
+//! Contents that are kept once, however often they are used.
+
+use crow_core::{ContentHash, SessionId};
+
+use crate::{
+    row::{self, Images},
+    sql::{Fault, Sql, values},
+};
+
+/// What a content is kept for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose {
+    Image,
+    File,
+}
+
+/// Keeps a content for a session.
+pub(super) fn keep(
+    sql: &mut dyn Sql,
+    session: &SessionId,
+    purpose: Purpose,
+    (hash, bytes): (ContentHash, &[u8]),
+) -> Result<(), Fault> {
+    let hash = hash.to_string();
+    let purpose = match purpose {
+        Purpose::Image => "image",
+        Purpose::File => "file",
+    };
+    sql.execute(
+        "INSERT INTO blobs (hash, data) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
+        values![&hash, bytes],
+    )?;
+    sql.execute(
+        "INSERT INTO blob_uses (session_id, hash, purpose) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        values![session, &hash, purpose],
+    )?;
+    Ok(())
+}
+
+/// Reads the images that messages of a session show.
+pub(super) fn images(sql: &mut dyn Sql, session: &SessionId) -> Result<Images, Fault> {
+    let mut images = Images::new();
+    sql.query(
+        "SELECT b.hash, b.data FROM blob_uses u JOIN blobs b ON b.hash = u.hash
+         WHERE u.session_id = $1 AND u.purpose = 'image'",
+        values![session],
+        &mut |columns| {
+            images.insert(columns.string(0)?, row::base64(columns.bytes(1)?.unwrap_or_default()));
+            Ok(())
+        },
+    )?;
+    Ok(images)
+}
+
+/// Drops what no session uses any more.
+pub(super) fn sweep(sql: &mut dyn Sql) -> Result<(), Fault> {
+    sql.execute(
+        "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.hash = blobs.hash)",
+        values![],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Sessions that begin as a copy of another.
+
+use crow_core::SessionId;
+
+use super::Database;
+use crate::{
+    StoreError, Timestamp, row,
+    sql::{Fault, Sql, values},
+};
+
+/// Messages that are made findable at a time, so that a long session is not in memory twice.
+const BATCH: i64 = 256;
+
+impl Database {
+    /// Begins a session with all that was said in another; tells whether there is that other.
+    pub(crate) fn fork(
+        &mut self,
+        session: &SessionId,
+        copy: &SessionId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write(|sql| {
+            let done = sql.execute(
+                "INSERT INTO sessions (id, agent_type, cwd, model, mode, title, prompt_id, n_messages, created,
+                     updated, thought_level, config, forked_from)
+                 SELECT $1, agent_type, cwd, model, mode, title, prompt_id, n_messages, $2, $2, thought_level,
+                     config, id
+                 FROM sessions WHERE id = $3",
+                values![copy, now.0, session],
+            );
+            match done {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(Fault::Constraint(_)) => return Err(StoreError::NameTaken(copy.clone()).into()),
+                Err(fault) => return Err(fault),
+            }
+            for copying in [
+                "INSERT INTO messages (session_id, seq, role, data, input_tokens, output_tokens, created)
+                 SELECT $1, seq, role, data, input_tokens, output_tokens, created
+                 FROM messages WHERE session_id = $2 ORDER BY seq",
+                "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages, summary,
+                     said, pruned, tokens_before, tokens_after, created, undone)
+                 SELECT $1, generation, old_first, new_first, n_messages, summary, said, pruned, tokens_before,
+                     tokens_after, created, undone
+                 FROM compaction_history WHERE session_id = $2",
+                "INSERT INTO blob_uses (session_id, hash, purpose)
+                 SELECT $1, hash, purpose FROM blob_uses WHERE session_id = $2 AND purpose = 'image'",
+            ] {
+                sql.execute(copying, values![copy, session])?;
+            }
+            index(sql, copy)?;
+            Ok(true)
+        })
+    }
+}
+
+/// Makes the messages of a session findable.
+pub(super) fn index(sql: &mut dyn Sql, session: &SessionId) -> Result<(), Fault> {
+    let dialect = sql.dialect();
+    let mut from = 0;
+    loop {
+        let texts = sql.all(
+            "SELECT id, seq, data FROM messages
+             WHERE session_id = $1 AND seq >= $2 AND role <> 'tool' ORDER BY seq LIMIT $3",
+            values![session, from, BATCH],
+            |columns| {
+                // What cannot be read cannot be found; loading the session says so.
+                let entry = row::read(columns.text(2)?.unwrap_or_default(), None, None);
+                let text = entry.map(|entry| row::searched(&entry)).unwrap_or_default();
+                Ok((columns.number(0)?, columns.number(1)?, text))
+            },
+        )?;
+        let Some((_, last, _)) = texts.last() else { return Ok(()) };
+        from = last + 1;
+        for (id, _, text) in texts.iter().filter(|(_, _, text)| !text.is_empty()) {
+            let text = (dialect.indexed)(text);
+            sql.execute(dialect.index, values![*id, text.as_ref()])?;
+        }
+    }
+}

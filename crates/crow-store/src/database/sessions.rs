@@ -1,0 +1,220 @@
+//! Sessions as a whole: begun, listed, changed, deleted.
+
+use crow_core::{Mode, SessionId, ThoughtLevel};
+
+use super::{Database, PAGE_MAX, blobs};
+use crate::{
+    Cursor, ListQuery, NewSession, SessionRow, StoreError, Timestamp, hashing,
+    sql::{Columns, Fault, Sql, values},
+};
+
+/// How far a family of sessions is followed; no limit on depth allows more.
+const FAMILY_MAX: i64 = 10_000;
+
+/// The columns that [`session_row`] reads.
+macro_rules! columns {
+    () => {
+        "s.id, s.cwd, s.title, s.model, s.mode, s.parent_session_id, s.agent_type, s.created, s.updated, \
+         s.n_messages, s.thought_level, s.forked_from"
+    };
+}
+
+/// What may change of a session that goes on.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Title(String),
+    Mode(Mode),
+    Model(String),
+    ThoughtLevel(ThoughtLevel),
+    Config(String),
+}
+
+impl Database {
+    pub(crate) fn create_session(&mut self, id: &SessionId, new: &NewSession) -> Result<(), StoreError> {
+        self.write(|sql| {
+            let prompt = prompt_id(sql, &new.system_prompt)?;
+            let parent = new.parent.as_ref();
+            let done = sql.execute(
+                "INSERT INTO sessions
+                     (id, parent_session_id, agent_type, cwd, model, mode, thought_level, prompt_id, created, updated)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+                 ON CONFLICT (id) DO NOTHING",
+                values![
+                    id,
+                    parent,
+                    new.agent_type.as_ref(),
+                    &new.cwd,
+                    &new.model,
+                    new.mode.as_str(),
+                    new.thought_level.as_str(),
+                    prompt,
+                    new.now.0,
+                ],
+            );
+            match (done, parent) {
+                (Ok(0), _) => Err(StoreError::NameTaken(id.clone()).into()),
+                (Ok(_), _) => Ok(()),
+                (Err(Fault::Constraint(_)), Some(parent)) => Err(StoreError::NoSession(parent.clone()).into()),
+                (Err(fault), _) => Err(fault),
+            }
+        })
+    }
+
+    pub(crate) fn list(&mut self, query: &ListQuery) -> Result<Vec<SessionRow>, StoreError> {
+        let place = query.before.as_ref();
+        let updated = place.map(|Cursor { updated, .. }| updated.0);
+        let id = place.map(|Cursor { id, .. }| id);
+        let limit = i64::from(query.limit.min(PAGE_MAX));
+        self.read(|sql| {
+            sql.all(
+                concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM sessions s
+                     WHERE s.n_messages > 0 AND (CAST($1 AS TEXT) IS NULL OR s.cwd = $1)
+                       AND (CAST($2 AS TEXT) IS NULL OR (s.updated, s.id) < ($3, $2))
+                     ORDER BY s.updated DESC, s.id DESC LIMIT $4"
+                ),
+                values![query.cwd.as_ref(), id, updated, limit],
+                session_row,
+            )
+        })
+    }
+
+    /// Lists a session with all that it and its children started, parents before children.
+    pub(crate) fn family(&mut self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
+        self.read(|sql| {
+            sql.all(
+                concat!(
+                    "WITH RECURSIVE family (id, depth) AS (
+                         SELECT id, 0 FROM sessions WHERE id = $1
+                         UNION ALL
+                         SELECT c.id, f.depth + 1 FROM sessions c JOIN family f ON c.parent_session_id = f.id
+                     )
+                     SELECT ",
+                    columns!(),
+                    " FROM family f JOIN sessions s ON s.id = f.id
+                     ORDER BY f.depth, s.created, s.id LIMIT $2"
+                ),
+                values![session, FAMILY_MAX],
+                session_row,
+            )
+        })
+    }
+
+    /// Lists the sessions of nobody else whose last message came before a time, oldest first.
+    pub(crate) fn older_than(&mut self, before: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+        self.read(|sql| {
+            sql.all(
+                concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM sessions s WHERE s.parent_session_id IS NULL AND s.updated < $1 ORDER BY s.updated, s.id"
+                ),
+                values![before.0],
+                session_row,
+            )
+        })
+    }
+
+    pub(crate) fn change(&mut self, session: &SessionId, change: &Change) -> Result<(), StoreError> {
+        let (sql, value) = match change {
+            Change::Title(title) => ("UPDATE sessions SET title = $1 WHERE id = $2", title.as_str()),
+            Change::Mode(mode) => ("UPDATE sessions SET mode = $1 WHERE id = $2", mode.as_str()),
+            Change::Model(model) => ("UPDATE sessions SET model = $1 WHERE id = $2", model.as_str()),
+            Change::ThoughtLevel(level) => {
+                ("UPDATE sessions SET thought_level = $1 WHERE id = $2", level.as_str())
+            }
+            Change::Config(config) => ("UPDATE sessions SET config = $1 WHERE id = $2", config.as_str()),
+        };
+        self.write(|statements| match statements.execute(sql, values![value, session])? {
+            0 => Err(StoreError::NoSession(session.clone()).into()),
+            _ => Ok(()),
+        })
+    }
+
+    /// Reads what else is set in a session.
+    pub(crate) fn config(&mut self, session: &SessionId) -> Result<Option<String>, StoreError> {
+        self.read(|sql| {
+            let get = "SELECT config FROM sessions WHERE id = $1";
+            sql.one(get, values![session], |columns| columns.string(0))
+        })
+    }
+
+    pub(crate) fn delete(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
+        let n_deleted = self.write(|sql| {
+            let mut n_deleted = 0;
+            for session in sessions {
+                n_deleted += sql.execute("DELETE FROM sessions WHERE id = $1", values![session])?;
+            }
+            if n_deleted > 0 {
+                let unused =
+                    "DELETE FROM prompts WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.prompt_id = prompts.id)";
+                sql.execute(unused, values![])?;
+                blobs::sweep(sql)?;
+                if let Some(tidy) = sql.dialect().tidy_index {
+                    sql.execute(tidy, values![])?;
+                }
+            }
+            Ok(n_deleted)
+        })?;
+        if n_deleted > 0 {
+            self.backend.erase()?;
+        }
+        Ok(n_deleted)
+    }
+
+    pub(crate) fn shrink(&mut self) -> Result<(), StoreError> {
+        self.backend.shrink()
+    }
+
+    pub(crate) fn forget_empty(&mut self, before: Timestamp) -> Result<(), StoreError> {
+        self.write(|sql| {
+            let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1";
+            sql.execute(empty, values![before.0]).map(drop)
+        })
+    }
+}
+
+/// Finds a session with its system prompt.
+pub(super) fn find(sql: &mut dyn Sql, session: &SessionId) -> Result<Option<(SessionRow, String)>, Fault> {
+    sql.one(
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", p.text FROM sessions s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE s.id = $1"
+        ),
+        values![session],
+        |columns| Ok((session_row(columns)?, columns.string(12)?)),
+    )
+}
+
+/// Finds a system prompt's row, or makes it.
+pub(super) fn prompt_id(sql: &mut dyn Sql, text: &str) -> Result<i64, Fault> {
+    let hash = hashing::short(text);
+    let find = "SELECT id FROM prompts WHERE hash = $1 AND text = $2 LIMIT 1";
+    if let Some(id) = sql.one(find, values![hash, text], |columns| columns.number(0))? {
+        return Ok(id);
+    }
+    let insert = "INSERT INTO prompts (hash, text) VALUES ($1, $2) RETURNING id";
+    Ok(sql.one(insert, values![hash, text], |columns| columns.number(0))?.unwrap_or_default())
+}
+
+fn session_row(columns: &dyn Columns) -> Result<SessionRow, Fault> {
+    let session = |place| Ok::<_, Fault>(columns.maybe_string(place)?.map(SessionId::new));
+    Ok(SessionRow {
+        id: SessionId::new(columns.string(0)?),
+        cwd: columns.string(1)?,
+        title: columns.maybe_string(2)?,
+        model: columns.string(3)?,
+        // A mode this version does not know is taken for the most careful one.
+        mode: Mode::parse(columns.text(4)?.unwrap_or_default()).unwrap_or_default(),
+        parent: session(5)?,
+        agent_type: columns.maybe_string(6)?,
+        created: Timestamp(columns.number(7)?),
+        updated: Timestamp(columns.number(8)?),
+        n_messages: columns.count(9)?,
+        thought_level: ThoughtLevel::parse(columns.text(10)?.unwrap_or_default()).unwrap_or_default(),
+        forked_from: session(11)?,
+    })
+}

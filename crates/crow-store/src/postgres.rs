@@ -1,0 +1,210 @@
+//! PostgreSQL: a server that several machines share. Only this module, with its folder, knows its client.
+
+mod address;
+mod statements;
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
+
+use crow_core::SessionId;
+use postgres::{Client, IsolationLevel, NoTls, Statement};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+pub use self::address::ServerAddress;
+use self::statements::{Statements, sorted};
+use crate::{
+    StoreError, hashing,
+    search::quoted,
+    sql::{Backend, Dialect, Kind, Synced, Work},
+};
+
+/// Each brings the tables from the format before it to its own place in this list.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/postgres/0001_sessions.sql")];
+/// A server that takes longer is not there for a person who waits.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// A connection without an answer for that long is given up, so that nobody waits for a machine that is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Ours beside the tables of others, each time the connection begins; the longest wait is for another's migration.
+const BEGIN: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
+     SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+/// The lock that one migration at a time holds; `CROW` in letters.
+const MIGRATING: &str = "SELECT pg_advisory_xact_lock(1129467735)";
+
+static DIALECT: Dialect = Dialect {
+    index: "INSERT INTO message_search (message_id, words)
+            VALUES ($1, to_tsvector('simple', regexp_replace(normalize($2, NFD), '[\\u0300-\\u036f]', '', 'g')))",
+    search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
+             FROM websearch_to_tsquery('simple', regexp_replace(normalize($1, NFD), '[\\u0300-\\u036f]', '', 'g'))
+                 AS wanted
+             JOIN message_search s ON s.words @@ wanted JOIN messages m ON m.id = s.message_id
+             WHERE CAST($2 AS TEXT) IS NULL OR m.session_id = $2
+             ORDER BY ts_rank(s.words, wanted, 1) DESC, m.id DESC LIMIT $3 OFFSET $4",
+    tidy_index: None,
+    indexed: |text| Cow::Owned(words_only(text)),
+    expression: |words| {
+        let quoted = words.iter().map(|word| quoted(words_only(word).trim()));
+        quoted.collect::<Vec<_>>().join(" ")
+    },
+};
+
+/// Leaves letters and digits, so that a path or an address is found by its words, as it is in the other database.
+fn words_only(text: &str) -> String {
+    // A mark belongs to the letter before it.
+    let is_word = |c: &char| c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}');
+    text.chars().map(|c| if is_word(&c) { c } else { ' ' }).collect()
+}
+
+/// A connection to a server.
+pub(crate) struct Server {
+    client: Client,
+    prepared: HashMap<&'static str, Statement>,
+    name: String,
+}
+
+impl ServerAddress {
+    /// Connects, and makes the tables where they are missing.
+    pub(crate) fn open(&self) -> Result<Server, StoreError> {
+        let name = self.to_string();
+        let mut config = self.config()?;
+        config
+            .connect_timeout(CONNECT_MAX)
+            .keepalives_idle(SILENCE_MAX)
+            .tcp_user_timeout(SILENCE_MAX)
+            .application_name(&format!("crow process {}", std::process::id()));
+        let broken = |error: &postgres::Error| sorted(&name, error);
+        let connected = match address::wants_tls(&config) {
+            true => config.connect(MakeRustlsConnect::new(tls(&name)?)),
+            false => config.connect(NoTls),
+        };
+        let mut client = connected.map_err(|error| broken(&error))?;
+        client.batch_execute(BEGIN).map_err(|error| broken(&error))?;
+        let found = migrate(&mut client).map_err(|error| broken(&error))?;
+        let known = MIGRATIONS.len() as i64;
+        if found > known {
+            return Err(StoreError::Newer { database: name, found, known });
+        }
+        Ok(Server { client, prepared: HashMap::new(), name })
+    }
+}
+
+/// Brings the tables to the newest format, and tells which they have.
+fn migrate(client: &mut Client) -> Result<i64, postgres::Error> {
+    let mut step = client.transaction()?;
+    step.batch_execute(MIGRATING)?;
+    step.batch_execute("CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)")?;
+    let found = step.query_opt("SELECT max(version) FROM format", &[])?;
+    let found: i64 = found.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default();
+    for (place, script) in MIGRATIONS.iter().enumerate().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
+        step.batch_execute(script)?;
+        step.execute("INSERT INTO format (version) VALUES ($1)", &[&(place as i64 + 1)])?;
+    }
+    step.commit()?;
+    Ok(found.max(MIGRATIONS.len() as i64))
+}
+
+/// Trusts the certificates that the system trusts, or well-known ones where it has none.
+fn tls(name: &str) -> Result<ClientConfig, StoreError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| StoreError::Unreachable {
+        database: name.to_owned(),
+        why: format!("no encryption could be set up: {error}"),
+    })?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+impl Server {
+    fn broken(&self, error: &postgres::Error) -> StoreError {
+        sorted(&self.name, error)
+    }
+
+    /// Says which process has a session, as far as the server knows.
+    fn holder(&mut self, key: i64) -> String {
+        let who = "SELECT a.application_name, a.client_addr::text
+             FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+             WHERE l.locktype = 'advisory' AND l.granted AND l.database = (
+                 SELECT oid FROM pg_database WHERE datname = current_database())
+               AND ((l.classid::bigint << 32) | l.objid::bigint) = $1";
+        let found = self.client.query_opt(who, &[&key]).ok().flatten();
+        let named = found.and_then(|row| {
+            let (program, from): (Option<String>, Option<String>) =
+                (row.try_get(0).ok()?, row.try_get(1).ok()?);
+            Some(format!("{}{}", program?, from.map(|from| format!(" at {from}")).unwrap_or_default()))
+        });
+        named.unwrap_or_else(|| "which one is not known".into())
+    }
+}
+
+/// The number of the lock that stands for a session.
+fn key_of(session: &SessionId) -> i64 {
+    hashing::short(session.as_str())
+}
+
+impl Backend for Server {
+    fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError> {
+        let Self { client, prepared, name } = self;
+        let begin = match kind {
+            Kind::Reads => client
+                .build_transaction()
+                .read_only(true)
+                .isolation_level(IsolationLevel::RepeatableRead)
+                .start(),
+            Kind::Writes => client.transaction(),
+        };
+        let transaction = begin.map_err(|error| sorted(name, &error))?;
+        let mut statements = Statements { transaction, prepared, name };
+        work(&mut statements)?;
+        let Statements { transaction, name, .. } = statements;
+        transaction.commit().map_err(|error| sorted(name, &error))
+    }
+
+    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
+        let key = key_of(session);
+        let took = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&key]);
+        match took.map(|row| row.get(0)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Busy { session: session.clone(), holder: self.holder(key) }),
+            Err(error) => Err(self.broken(&error)),
+        }
+    }
+
+    fn release(&mut self, session: &SessionId) {
+        // A connection that broke has given it back by itself.
+        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&key_of(session)]) {
+            tracing::debug!(%error, "could not give a session back");
+        }
+    }
+
+    fn sync(&mut self, done: Synced) {
+        // The server flushes each commit before it answers.
+        if let Some(done) = done {
+            done(Ok(()));
+        }
+    }
+
+    fn erase(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn shrink(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, StoreError> {
+        self.client.simple_query("SELECT 1").map(|_| Vec::new()).map_err(|error| self.broken(&error))
+    }
+
+    fn is_lost(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        let Self { client, name, .. } = *self;
+        client.close().map_err(|error| sorted(&name, &error))
+    }
+}

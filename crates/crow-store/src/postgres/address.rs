@@ -1,0 +1,97 @@
+//! Where a server is and who we are there. Shown without the password.
+
+use std::{fmt, str::FromStr};
+
+use postgres::{
+    Config,
+    config::{Host, SslMode},
+};
+
+use crate::StoreError;
+
+/// The address of a database on a server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    uri: String,
+    shown: String,
+}
+
+impl ServerAddress {
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME`, with the options of libpq behind a question mark and, after
+    /// the scheme, the name of a driver that others wrote there. What is wrong is said without the password.
+    pub fn parse(uri: &str) -> Result<Self, String> {
+        let (_, rest) = uri.split_once("://").ok_or("expected postgres://USER@HOST/NAME")?;
+        let uri = format!("postgresql://{rest}");
+        let shown = shown(&read(&uri)?);
+        Ok(Self { uri, shown })
+    }
+
+    pub(super) fn config(&self) -> Result<Config, StoreError> {
+        let unusable = |why| StoreError::CannotOpen { database: self.shown.clone(), why };
+        read(&self.uri).map_err(unusable)
+    }
+}
+
+fn read(uri: &str) -> Result<Config, String> {
+    Config::from_str(uri).map_err(|error| {
+        let why = std::error::Error::source(&error).map(ToString::to_string);
+        format!("expected postgres://USER@HOST/NAME ({})", why.unwrap_or_else(|| error.to_string()))
+    })
+}
+
+/// A socket of this machine needs no encryption and knows none.
+pub(super) fn wants_tls(config: &Config) -> bool {
+    let is_socket = |host: &Host| !matches!(host, Host::Tcp(_));
+    config.get_ssl_mode() != SslMode::Disable && !config.get_hosts().iter().all(is_socket)
+}
+
+fn shown(config: &Config) -> String {
+    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(Host::Unix(folder)) => folder.display().to_string(),
+        None => String::new(),
+    };
+    let port = config.get_ports().first().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("postgres://{user}{host}{port}/{}", config.get_dbname().unwrap_or_default())
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerAddress({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerAddress;
+
+    #[track_caller]
+    fn check(uri: &str, wanted: &str) {
+        let said = match ServerAddress::parse(uri) {
+            Ok(address) => format!("{address:?}"),
+            Err(why) => why,
+        };
+        assert_eq!(said, wanted);
+        assert!(!said.contains("secret"), "{said}");
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        check("postgres://u:secret@h:5433/crow", "ServerAddress(postgres://u@h:5433/crow)");
+        check("postgresql+asyncpg://u:secret@h/crow", "ServerAddress(postgres://u@h:5432/crow)");
+        check("postgres:///crow?host=/run/pg&password=secret", "ServerAddress(postgres:///run/pg/crow)");
+        check(
+            "postgres://u:secret@h:nine/crow",
+            "expected postgres://USER@HOST/NAME (invalid value for option `port`)",
+        );
+        check("postgres:secret", "expected postgres://USER@HOST/NAME");
+    }
+}

@@ -1,0 +1,145 @@
+//! Statements and values as the server's client wants them.
+
+use std::collections::HashMap;
+
+use bytes::BytesMut;
+use postgres::{
+    Row, Statement, Transaction,
+    error::{ErrorPosition, SqlState},
+    fallible_iterator::FallibleIterator,
+    types::{IsNull, ToSql, Type, to_sql_checked},
+};
+
+use super::DIALECT;
+use crate::{
+    StoreError,
+    sql::{Columns, Dialect, Each, Fault, Sql, Value},
+};
+
+pub(super) struct Statements<'a> {
+    pub(super) transaction: Transaction<'a>,
+    pub(super) prepared: &'a mut HashMap<&'static str, Statement>,
+    pub(super) name: &'a str,
+}
+
+impl Statements<'_> {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement, Fault> {
+        if let Some(statement) = self.prepared.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.transaction.prepare(sql).map_err(|error| fault(self.name, &error))?;
+        self.prepared.insert(sql, statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Sql for Statements<'_> {
+    fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
+        let statement = self.prepared(sql)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+        let done = self.transaction.execute(&statement, &values);
+        done.map_err(|error| fault(self.name, &error))
+    }
+
+    fn query(&mut self, sql: &'static str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
+        let statement = self.prepared(sql)?;
+        let name = self.name;
+        let mut rows = self.transaction.query_raw(&statement, values).map_err(|error| fault(name, &error))?;
+        while let Some(row) = rows.next().map_err(|error| fault(name, &error))? {
+            each(&Found { row, name })?;
+        }
+        Ok(())
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
+    }
+}
+
+fn fault(name: &str, error: &postgres::Error) -> Fault {
+    let is_constraint = error.code().is_some_and(|code| code.code().starts_with("23"));
+    let error = sorted(name, error);
+    if is_constraint { Fault::Constraint(error) } else { Fault::Other(error) }
+}
+
+struct Found<'a> {
+    row: Row,
+    name: &'a str,
+}
+
+impl Found<'_> {
+    fn fault(&self, error: &postgres::Error) -> Fault {
+        sorted(self.name, error).into()
+    }
+}
+
+impl Columns for Found<'_> {
+    fn int(&self, place: usize) -> Result<Option<i64>, Fault> {
+        // Counters of a query are narrower than columns.
+        match self.row.columns().get(place).map(|column| column.type_()) {
+            Some(&Type::INT4) => self.row.try_get::<_, Option<i32>>(place).map(|int| int.map(i64::from)),
+            _ => self.row.try_get(place),
+        }
+        .map_err(|error| self.fault(&error))
+    }
+
+    fn text(&self, place: usize) -> Result<Option<&str>, Fault> {
+        self.row.try_get(place).map_err(|error| self.fault(&error))
+    }
+
+    fn bytes(&self, place: usize) -> Result<Option<&[u8]>, Fault> {
+        self.row.try_get(place).map_err(|error| self.fault(&error))
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(int) => int.to_sql(kind, out),
+            // The server's texts have no zero bytes.
+            Self::Text(text) if text.contains('\0') => text.replace('\0', "\u{fffd}").to_sql(kind, out),
+            Self::Text(text) => text.to_sql(kind, out),
+            Self::Bytes(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::TEXT | Type::BYTEA)
+    }
+
+    to_sql_checked!();
+}
+
+/// Sorts what the server or the way to it said; never with what was stored in it.
+pub(super) fn sorted(name: &str, error: &postgres::Error) -> StoreError {
+    let database = name.to_owned();
+    let Some(said) = error.as_db_error() else {
+        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        return StoreError::Unreachable { database, why };
+    };
+    let mut why = said.message().to_owned();
+    if let Some(ErrorPosition::Original(place)) = said.position() {
+        why.push_str(&format!(" at {place}"));
+    }
+    let code = said.code();
+    if *code == SqlState::DISK_FULL {
+        StoreError::Full { database }
+    } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+        StoreError::ReadOnly { database }
+    } else if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
+        StoreError::Locked { database }
+    } else if code.code().starts_with("28") || *code == SqlState::UNDEFINED_DATABASE {
+        StoreError::NotLetIn { database, why }
+    } else if code.code().starts_with("08") || code.code().starts_with("57P") {
+        StoreError::Unreachable { database, why }
+    } else if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED {
+        StoreError::Damaged { database }
+    } else {
+        StoreError::Failed { database, why }
+    }
+}

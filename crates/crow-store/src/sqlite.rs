@@ -1,0 +1,251 @@
+//! SQLite: one file that needs nobody to run it. Only this module, with its folder, knows rusqlite.
+
+mod claims;
+mod open;
+mod private;
+mod syncer;
+
+use std::{
+    borrow::Cow,
+    io,
+    path::{Path, PathBuf},
+};
+
+use crow_core::SessionId;
+use rusqlite::{
+    Connection, ErrorCode, Row, ToSql, Transaction, TransactionBehavior,
+    types::{ToSqlOutput, ValueRef},
+};
+
+use self::{claims::Claims, syncer::Syncer};
+use crate::{
+    StoreError,
+    search::quoted,
+    sql::{Backend, Columns, Dialect, Each, Fault, Kind, Sql, Synced, Value, Work},
+};
+
+/// Findings of a check that a person reads; a file that is badly damaged has thousands.
+const FINDINGS_MAX: usize = 20;
+
+/// The names of placeholders.
+const NAMES: [&str; 13] = ["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13"];
+
+static DIALECT: Dialect = Dialect {
+    index: "INSERT INTO message_search (rowid, text) VALUES ($1, $2)",
+    search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
+             FROM message_search JOIN messages m ON m.id = message_search.rowid
+             WHERE message_search MATCH $1 AND ($2 IS NULL OR m.session_id = $2)
+             ORDER BY rank LIMIT $3 OFFSET $4",
+    // The index only marks words as gone; merging it drops them.
+    tidy_index: Some("INSERT INTO message_search (message_search) VALUES ('optimize')"),
+    indexed: |text| Cow::Borrowed(text),
+    expression: |words| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+};
+
+/// An open file.
+pub(crate) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    claims: Claims,
+    syncer: Syncer,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it with its folder when there is none.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = open::open(path)?;
+        let syncer = Syncer::start(path).map_err(|error| from_io(path, &error))?;
+        Ok(Self { connection, path: path.to_path_buf(), claims: Claims::beside(path), syncer })
+    }
+
+    /// Lets a test set limits that a machine would have.
+    #[cfg(test)]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn in_path<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| from_sqlite(&self.path, &error))
+    }
+
+    fn empty_log(&self) -> Result<(), StoreError> {
+        self.in_path(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+    }
+}
+
+impl Backend for Sqlite {
+    fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError> {
+        // A transaction that reads first and writes later fails at once when another process writes in between,
+        // however patient we are; so it takes the lock at its start.
+        let behavior = match kind {
+            Kind::Reads => TransactionBehavior::Deferred,
+            Kind::Writes => TransactionBehavior::Immediate,
+        };
+        let path = &self.path;
+        let broken = |error: rusqlite::Error| from_sqlite(path, &error);
+        let transaction = self.connection.transaction_with_behavior(behavior).map_err(broken)?;
+        work(&mut Statements { transaction: &transaction, path })?;
+        transaction.commit().map_err(broken)
+    }
+
+    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
+        self.claims.take(session)
+    }
+
+    fn release(&mut self, session: &SessionId) {
+        self.claims.give_back(session);
+    }
+
+    fn sync(&mut self, done: Synced) {
+        self.syncer.sync(done);
+    }
+
+    fn erase(&mut self) -> Result<(), StoreError> {
+        // What was erased stands in the log until that is emptied; a reader elsewhere only delays it.
+        self.empty_log()
+    }
+
+    fn shrink(&mut self) -> Result<(), StoreError> {
+        self.in_path(self.connection.execute_batch("VACUUM"))?;
+        self.empty_log()
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, StoreError> {
+        let ask = |sql: &str, say: fn(&Row<'_>) -> rusqlite::Result<String>| {
+            let mut statement = self.connection.prepare(sql)?;
+            statement.query_map([], say)?.take(FINDINGS_MAX).collect::<Result<Vec<_>, _>>()
+        };
+        let mut found = self.in_path(ask("PRAGMA quick_check", |row| row.get(0)))?;
+        found.retain(|line| line != "ok");
+        found.extend(self.in_path(ask("PRAGMA foreign_key_check", |row| {
+            Ok(format!("a row of {} belongs to nothing", row.get::<_, String>(0)?))
+        }))?);
+        Ok(found)
+    }
+
+    fn is_lost(&self) -> bool {
+        false
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        let path = self.path;
+        self.connection.close().map_err(|(_, error)| from_sqlite(&path, &error))
+    }
+}
+
+struct Statements<'a> {
+    transaction: &'a Transaction<'a>,
+    path: &'a Path,
+}
+
+impl Statements<'_> {
+    fn fault(&self, error: &rusqlite::Error) -> Fault {
+        let is_constraint = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+        let error = from_sqlite(self.path, error);
+        if is_constraint { Fault::Constraint(error) } else { Fault::Other(error) }
+    }
+
+    fn prepared(&self, sql: &str, values: &[Value<'_>]) -> rusqlite::Result<rusqlite::CachedStatement<'_>> {
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        for (value, name) in values.iter().zip(NAMES) {
+            if let Some(place) = statement.parameter_index(name)? {
+                statement.raw_bind_parameter(place, value)?;
+            }
+        }
+        Ok(statement)
+    }
+}
+
+impl Sql for Statements<'_> {
+    fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
+        let done = self.prepared(sql, values).and_then(|mut statement| statement.raw_execute());
+        done.map(|n_rows| n_rows as u64).map_err(|error| self.fault(&error))
+    }
+
+    fn query(&mut self, sql: &'static str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
+        let mut statement = self.prepared(sql, values).map_err(|error| self.fault(&error))?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| self.fault(&error))? {
+            each(&Found { row, path: self.path })?;
+        }
+        Ok(())
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
+    }
+}
+
+struct Found<'a> {
+    row: &'a Row<'a>,
+    path: &'a Path,
+}
+
+impl Found<'_> {
+    fn read<'r, T>(
+        &'r self,
+        place: usize,
+        read: impl FnOnce(ValueRef<'r>) -> rusqlite::types::FromSqlResult<T>,
+    ) -> Result<T, Fault> {
+        let failed = |why: String| StoreError::Failed { database: spelled(self.path), why };
+        let value = self.row.get_ref(place).map_err(|error| failed(error.to_string()))?;
+        Ok(read(value).map_err(|error| failed(error.to_string()))?)
+    }
+}
+
+impl Columns for Found<'_> {
+    fn int(&self, place: usize) -> Result<Option<i64>, Fault> {
+        self.read(place, |value| value.as_i64_or_null())
+    }
+
+    fn text(&self, place: usize) -> Result<Option<&str>, Fault> {
+        self.read(place, |value| value.as_str_or_null())
+    }
+
+    fn bytes(&self, place: usize) -> Result<Option<&[u8]>, Fault> {
+        self.read(place, |value| value.as_blob_or_null())
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Self::Null => ValueRef::Null,
+            Self::Int(int) => ValueRef::Integer(int),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn spelled(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Sorts what SQLite said of a file.
+fn from_sqlite(path: &Path, source: &rusqlite::Error) -> StoreError {
+    let (database, why) = (spelled(path), source.to_string());
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { database },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { database },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { database },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { database },
+        Some(ErrorCode::DiskFull) => StoreError::Full { database },
+        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { database, why },
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => StoreError::CannotOpen { database, why },
+        _ => StoreError::Failed { database, why },
+    }
+}
+
+/// Sorts what the system said of a file.
+fn from_io(path: &Path, error: &io::Error) -> StoreError {
+    let database = spelled(path);
+    let kind = error.kind();
+    if kind == io::ErrorKind::ReadOnlyFilesystem {
+        StoreError::ReadOnly { database }
+    } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        StoreError::Full { database }
+    } else {
+        StoreError::CannotOpen { database, why: error.to_string() }
+    }
+}
