@@ -10,15 +10,32 @@ pub enum Address {
     /// A SQLite file.
     File(PathBuf),
     /// A PostgreSQL server.
-    Server(ServerAddress),
+    Server {
+        /// Where it is.
+        server: ServerAddress,
+        /// The folder for what only this machine needs to know.
+        local: PathBuf,
+    },
 }
 
 impl Address {
     pub(crate) fn open(&self) -> Result<Database, StoreError> {
         Ok(match self {
             Self::File(path) => Database::new(Sqlite::open(path)?),
-            Self::Server(server) => Database::new(server.open()?),
+            Self::Server { server, .. } => Database::new(server.open()?),
         })
+    }
+
+    /// Where the drafts of replies are.
+    pub(crate) fn drafts(&self) -> PathBuf {
+        match self {
+            Self::File(path) => {
+                let mut folder = path.as_os_str().to_owned();
+                folder.push("-drafts");
+                folder.into()
+            }
+            Self::Server { local, .. } => local.join("drafts"),
+        }
     }
 }
 
@@ -26,7 +43,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Server(server) => write!(f, "{server}"),
+            Self::Server { server, .. } => write!(f, "{server}"),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod claims;
 mod open;
-mod private;
 mod syncer;
 
 use std::{

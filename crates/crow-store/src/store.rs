@@ -6,18 +6,19 @@
 use std::{
     collections::HashSet,
     io,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
-use crow_core::{Compaction, ContentHash, Entry, Mode, SessionId, ThoughtLevel};
+use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Address, ChangeId, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range, SearchQuery,
-    SessionRow, StoreError, Stored, Timestamp,
+    Address, ChangeId, Draft, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range,
+    SearchQuery, SessionRow, StoreError, Stored, Timestamp,
     database::{Change, Database},
-    row,
+    draft, row,
 };
 
 /// A session waits for each answer before it asks again, so this is more sessions at once than a person has.
@@ -28,6 +29,7 @@ const REQUESTS_MAX: usize = 64;
 pub struct Store {
     requests: mpsc::Sender<Request>,
     given_back: GivenBack,
+    drafts: Arc<Path>,
 }
 
 /// The right to write in a session, which one turn at a time has, among all processes. Dropping it gives it back.
@@ -96,7 +98,7 @@ impl Store {
     pub async fn open_existing(address: &Address) -> Result<Option<Self>, StoreError> {
         match address {
             Address::File(path) if !path.exists() => Ok(None),
-            Address::File(_) | Address::Server(_) => Self::open(address).await.map(Some),
+            Address::File(_) | Address::Server { .. } => Self::open(address).await.map(Some),
         }
     }
 
@@ -113,7 +115,7 @@ impl Store {
                 why: error.to_string(),
             },
         )?;
-        Ok(Self { requests, given_back })
+        Ok(Self { requests, given_back, drafts: address.drafts().into() })
     }
 
     /// Begins a session under a name that nobody has; see [`invent_name`](crate::invent_name).
@@ -151,6 +153,18 @@ impl Store {
     ) -> Result<(), StoreError> {
         let row = row::write(entry).map_err(|error| bad_row(&writer.session, seq, &error))?;
         self.write(writer, move |database, session| database.append(session, seq, &row, now)).await
+    }
+
+    /// Begins the draft of the reply at place `seq`, which outlives the process until the reply is stored.
+    pub fn draft(&self, writer: &Writer, seq: u64) -> Draft {
+        Draft::new(&self.drafts, &writer.session, seq)
+    }
+
+    /// Reads what a reply at place `seq` of a session came to, where nobody has stored it.
+    pub async fn read_draft(&self, session: &SessionId, seq: u64) -> Option<Reply> {
+        let (folder, session) = (self.drafts.clone(), session.clone());
+        // On the thread that waits for disks anyway.
+        self.ask(move |_| Ok(draft::read(&folder, &session, seq))).await.ok().flatten()
     }
 
     /// Begins a generation: from here on the model sees what the compaction leaves.
@@ -291,18 +305,14 @@ impl Store {
 
     /// Erases a session and the sessions it started; tells whether there was one.
     pub async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let session = session.clone();
-        self.ask(move |open| open.delete(&[session])).await.map(|n_deleted| n_deleted > 0)
+        self.erase(vec![session.clone()]).await.map(|n_deleted| n_deleted > 0)
     }
 
     /// Erases sessions with those they started, and gives their room back to the disk; tells how many were there.
     pub async fn prune(&self, sessions: Vec<SessionId>) -> Result<u64, StoreError> {
-        self.ask(move |open| {
-            let n_deleted = open.delete(&sessions)?;
-            open.database.shrink()?;
-            Ok(n_deleted)
-        })
-        .await
+        let n_deleted = self.erase(sessions).await?;
+        self.ask(|open| open.database.shrink()).await?;
+        Ok(n_deleted)
     }
 
     /// Erases the sessions that nobody spoke in and that began before a time.
@@ -352,6 +362,16 @@ impl Store {
     async fn change(&self, session: &SessionId, change: Change) -> Result<(), StoreError> {
         let session = session.clone();
         self.ask(move |open| open.database.change(&session, &change)).await
+    }
+
+    async fn erase(&self, sessions: Vec<SessionId>) -> Result<u64, StoreError> {
+        let drafts = self.drafts.clone();
+        self.ask(move |open| {
+            let n_deleted = open.delete(&sessions)?;
+            sessions.iter().for_each(|session| draft::forget(&drafts, session));
+            Ok(n_deleted)
+        })
+        .await
     }
 
     /// Does what only the writer of a session may.

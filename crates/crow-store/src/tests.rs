@@ -1,3 +1,4 @@
+mod crash;
 mod files;
 mod server;
 
@@ -38,8 +39,9 @@ impl Place {
     /// The other database, where there is a server.
     fn on_server() -> Option<Self> {
         let server = server::Database::new()?;
-        let address = Address::Server(server.address());
-        Some(Self { address, folder: TempDir::new().unwrap(), server: Some(server) })
+        let folder = TempDir::new().unwrap();
+        let address = Address::Server { server: server.address(), local: folder.path().to_path_buf() };
+        Some(Self { address, folder, server: Some(server) })
     }
 
     fn file(&self) -> PathBuf {
@@ -99,6 +101,7 @@ on_both! {
     a_row_that_cannot_be_read_is_named
     a_closed_store_says_so
     messages_are_read_in_pages
+    a_draft_outlives_its_process
     the_newest_compaction_in_force_counts
     a_copy_goes_its_own_way
     changes_of_the_last_turn_come_back
@@ -586,4 +589,34 @@ async fn a_sound_database_has_no_findings(place: Place) {
     let store = place.open().await;
     say(&store, &begin(&store, "/p", 1).await, 0, "hello").await.unwrap();
     assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+}
+
+async fn a_draft_outlives_its_process(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "hello").await.unwrap();
+    let writer = store.begin_writing(&session).await.unwrap();
+    let mut draft = store.draft(&writer, 1);
+    for (thought, text) in [("Hm", ""), (". ", "Well"), ("", ", yes — 🦀")] {
+        draft.thought(thought);
+        draft.text(text);
+        draft.keep();
+    }
+    draft.text("never shown");
+    let (other, nobody) = (place.open().await, SessionId::new("nobody"));
+    let read = other.read_draft(&session, 1).await.unwrap();
+    assert_eq!(
+        (read.thought.as_str(), read.text.as_str(), read.id),
+        ("Hm. ", "Well, yes — 🦀", MessageId::at(1))
+    );
+    assert_eq!((other.read_draft(&session, 2).await, other.read_draft(&nobody, 1).await), (None, None));
+    draft.done();
+    assert_eq!(other.read_draft(&session, 1).await, None);
+
+    let mut draft = store.draft(&writer, 1);
+    draft.text("Well");
+    draft.keep();
+    store.end_writing(writer).await;
+    store.delete(&session).await.unwrap();
+    assert_eq!(other.read_draft(&session, 1).await, None);
 }

@@ -55,7 +55,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
     secrets.extend(top.servers.variables.iter().cloned());
     let database = loader.database(dir, &top)?;
-    if let Address::Server(_) = database {
+    if let Address::Server { .. } = database {
         secrets.extend(top.db_variables.iter().cloned());
     }
     secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
@@ -313,7 +313,7 @@ impl Loader<'_> {
             "postgres" | "postgresql" => {
                 let server = ServerAddress::parse(uri);
                 return server
-                    .map(Address::Server)
+                    .map(|server| Address::Server { server, local: dir.to_owned() })
                     .map_err(|why| self.wrong(*line, format!("db_uri: {why}")));
             }
             _ => return Err(expected()),

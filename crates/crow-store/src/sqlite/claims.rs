@@ -12,8 +12,8 @@ use std::{
 
 use crow_core::SessionId;
 
-use super::{from_io, private};
-use crate::{StoreError, hashing};
+use super::from_io;
+use crate::{StoreError, hashing, private};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;

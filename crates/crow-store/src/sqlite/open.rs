@@ -8,8 +8,8 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::{from_io, from_sqlite, private, spelled};
-use crate::StoreError;
+use super::{from_io, from_sqlite, spelled};
+use crate::{StoreError, private};
 
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;

@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
+use crow_core::SessionId;
 use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
-use super::{Place, begin, say};
+use super::{Place, begin, prompt, say, words};
 use crate::{Store, StoreError, database::Database, sqlite::Sqlite};
 
 /// Opens a file that must be refused, and compares what is said and what is left behind.
@@ -233,4 +234,35 @@ async fn many_may_make_the_file_at_once() {
             opening.await.unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn an_older_format_is_backed_up_and_brought_on() {
+    let place = Place::new();
+    let old = foreign(
+        &place,
+        &format!(
+            "{} {} PRAGMA application_id = 0x43524f57; PRAGMA user_version = 2; PRAGMA journal_mode = WAL;
+             INSERT INTO prompts VALUES (1, 0, 'You are a crow.');
+             INSERT INTO sessions (id, cwd, model, mode, prompt_id, n_messages, created, updated)
+                 VALUES ('old-owl', '/p', 'm', 'ask', 1, 1, 1, 1);
+             INSERT INTO messages (session_id, seq, role, data, created) VALUES ('old-owl', 0, 'user',
+                 '{{\"role\":\"user\",\"id\":\"msg-0\",\"content\":[{{\"type\":\"text\",\"text\":\"caw\"}}]}}', 1);
+             INSERT INTO message_search (rowid, text) VALUES (1, 'caw');",
+            include_str!("../../migrations/sqlite/0001_sessions.sql"),
+            include_str!("../../migrations/sqlite/0002_thought_level.sql"),
+        ),
+    );
+    let session = SessionId::new("old-owl");
+    let store = place.open().await;
+    say(&store, &session, 1, "more").await.unwrap();
+    assert_eq!(store.load(&session).await.unwrap().unwrap().entries, [prompt(0, "caw"), prompt(1, "more")]);
+    assert_eq!(store.search(words("caw")).await.unwrap().len(), 1);
+    store.delete(&session).await.unwrap();
+    assert!(store.search(words("caw")).await.unwrap().is_empty());
+    drop(old);
+
+    let backup = Connection::open(place.folder.path().join("crow.db.format-2")).unwrap();
+    let read = |sql| backup.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((read("PRAGMA user_version"), read("SELECT count(*) FROM messages")), (2, 1));
 }

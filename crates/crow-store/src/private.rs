@@ -11,7 +11,7 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 /// Makes a folder with the folders above it; one that exists keeps its permissions.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     builder.mode(FOLDER_MODE);
@@ -19,7 +19,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Makes an empty file that was not there.
-pub(super) fn make_file(path: &Path) -> io::Result<()> {
+pub(crate) fn make_file(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.mode(FILE_MODE);
@@ -28,7 +28,7 @@ pub(super) fn make_file(path: &Path) -> io::Result<()> {
 
 /// Takes a file away from everyone but its owner.
 #[cfg(unix)]
-pub(super) fn keep_file(path: &Path) -> io::Result<()> {
+pub(crate) fn keep_file(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o777 == FILE_MODE {
         return Ok(());
     }
@@ -37,12 +37,12 @@ pub(super) fn keep_file(path: &Path) -> io::Result<()> {
 
 /// Elsewhere a file in the owner's folder is the owner's.
 #[cfg(not(unix))]
-pub(super) fn keep_file(_path: &Path) -> io::Result<()> {
+pub(crate) fn keep_file(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// Opens a file for reading and writing, or makes it.
-pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.mode(FILE_MODE);
@@ -51,7 +51,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
 
 /// Tells whether an open file is the one at a path.
 #[cfg(unix)]
-pub(super) fn is_at(file: &fs::File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &fs::File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let same =
         |open: fs::Metadata, there: fs::Metadata| (open.dev(), open.ino()) == (there.dev(), there.ino());
@@ -60,6 +60,6 @@ pub(super) fn is_at(file: &fs::File, path: &Path) -> bool {
 
 /// Elsewhere a file that is open cannot be removed.
 #[cfg(not(unix))]
-pub(super) fn is_at(_file: &fs::File, path: &Path) -> bool {
+pub(crate) fn is_at(_file: &fs::File, path: &Path) -> bool {
     path.exists()
 }

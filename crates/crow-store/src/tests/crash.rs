@@ -1,0 +1,176 @@
+//! The death of the process at every point of a write, and a disk that fills up at every page.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crow_core::{
+    Arguments, Call, CallId, Compaction, Entry, Facets, Outcome, SessionId, ToolKind, Touch, Transcript,
+};
+use rusqlite::Connection;
+
+use super::{Place, begin, prompt, reply};
+use crate::{
+    Before, NewFileChange, Store, StoreError, Timestamp, Writer, database::Database, sqlite::Sqlite,
+};
+
+/// Bytes of one page in the log, with what stands before it.
+const FRAME: usize = 24 + 4096;
+
+/// What a session of some turns stores, one step after the other.
+fn steps() -> Vec<Step> {
+    let call = |seq, index| Call {
+        id: CallId::at(seq, index),
+        provider_id: format!("c{index}"),
+        name: "read".into(),
+        arguments: Arguments::Valid(serde_json::Map::new()),
+    };
+    let result = |seq, index| Entry::Result {
+        call: CallId::at(seq, index),
+        facets: Facets {
+            title: "Read a".into(),
+            kind: ToolKind::Read,
+            locations: Vec::new(),
+            touch: Touch::Nothing,
+        },
+        outcome: Outcome::done("x".repeat(9_000)),
+    };
+    let mut steps = Vec::new();
+    for turn in 0..3 {
+        let seq = turn * 5;
+        let Entry::Reply(mut asking) = reply(seq + 1, "Let me look.") else { unreachable!() };
+        asking.calls = vec![call(seq + 1, 0), call(seq + 1, 1)];
+        steps.push(Step::Append(prompt(seq, "Look at a, please.")));
+        steps.push(Step::Append(Entry::Reply(asking)));
+        steps.push(Step::Change);
+        steps.push(Step::Append(result(seq + 1, 1)));
+        steps.push(Step::Append(result(seq + 1, 0)));
+        steps.push(Step::Append(reply(seq + 4, "It is long.")));
+        steps.push(Step::Compact(seq + 5));
+    }
+    steps
+}
+
+enum Step {
+    Append(Entry),
+    Change,
+    Compact(u64),
+}
+
+impl Step {
+    async fn store(&self, store: &Store, writer: &Writer, n_entries: &mut u64) -> Result<(), StoreError> {
+        match self {
+            Self::Append(entry) => {
+                store.append(writer, *n_entries, entry, Timestamp(1)).await?;
+                *n_entries += 1;
+            }
+            Self::Change => {
+                let before = Before::Content { bytes: vec![7; 10_000], mode: None };
+                let (turn, call) = (*n_entries, CallId::at(*n_entries, 0));
+                let change = NewFileChange { turn, call, path: "/p/a".into(), before, after: None };
+                store.keep_change(writer, change, Timestamp(1)).await?;
+            }
+            Self::Compact(at) => {
+                let compaction = Compaction {
+                    at: *at,
+                    keep_from: *at,
+                    said: vec![0],
+                    summary: Some("y".repeat(5_000)),
+                    pruned: Vec::new(),
+                    tokens_before: 9,
+                    tokens_after: 1,
+                };
+                store.compact(writer, &compaction, Timestamp(1)).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Loads a session and checks that a provider would accept its history; tells how much of it there is.
+async fn n_valid(store: &Store, session: &SessionId) -> Option<(u64, usize)> {
+    let stored = store.load(session).await.unwrap()?;
+    assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
+    let mut transcript = Transcript::new(stored.system_prompt);
+    let n_entries = stored.entries.len() as u64;
+    stored.entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
+    Some((n_entries, stored.compactions.len()))
+}
+
+fn log_of(database: &Path) -> PathBuf {
+    database.with_extension("db-wal")
+}
+
+#[tokio::test]
+async fn whatever_was_written_last_all_before_it_stands() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    let writer = store.begin_writing(&session).await.unwrap();
+    let log_len = || usize::try_from(fs::metadata(log_of(&place.file())).unwrap().len()).unwrap();
+    // How long the log is once so many entries and compactions are stored.
+    let (mut n_entries, mut n_compactions) = (0, 0);
+    let mut points = vec![(log_len(), n_entries, n_compactions)];
+    for step in steps() {
+        step.store(&store, &writer, &mut n_entries).await.unwrap();
+        n_compactions += usize::from(matches!(step, Step::Compact(_)));
+        points.push((log_len(), n_entries, n_compactions));
+    }
+    let (database, log) = (fs::read(place.file()).unwrap(), fs::read(log_of(&place.file())).unwrap());
+
+    let start = points[0].0;
+    let ends =
+        (start..log.len()).step_by(FRAME).flat_map(|whole| [whole, whole + FRAME / 2, whole + FRAME - 1]);
+    let mut n_cut = 0;
+    for end in ends.filter(|&end| end <= log.len()) {
+        let broken = Place::new();
+        fs::write(broken.file(), &database).unwrap();
+        fs::write(log_of(&broken.file()), &log[..end]).unwrap();
+        let &(_, n_entries, n_compactions) = points.iter().rfind(|(len, ..)| *len <= end).unwrap();
+        let found = n_valid(&broken.open().await, &session).await;
+        assert_eq!(found, Some((n_entries, n_compactions)), "the log ended after {end} bytes");
+        n_cut += 1;
+    }
+    assert!(n_cut > 100, "{n_cut}");
+}
+
+#[tokio::test]
+async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
+    let mut n_failed = 0;
+    for n_more_pages in 0.. {
+        let place = Place::new();
+        place.open().await.close().await.unwrap();
+        let n_pages: u32 = Connection::open(place.file())
+            .unwrap()
+            .query_row("PRAGMA page_count", [], |row| row.get(0))
+            .unwrap();
+        let file = place.file();
+        let limited = move || {
+            let database = Sqlite::open(&file)?;
+            database.connection().pragma_update(None, "max_page_count", n_pages + n_more_pages).unwrap();
+            Ok(Database::new(database))
+        };
+        let store = Store::start(&place.address, limited).unwrap();
+        let session = crate::invent_name();
+        if store.create_session(&session, super::session_in("/p", 1)).await.is_err() {
+            continue;
+        }
+        let writer = store.begin_writing(&session).await.unwrap();
+        let (mut n_entries, mut error) = (0, None);
+        for step in steps() {
+            error = step.store(&store, &writer, &mut n_entries).await.err();
+            if error.is_some() {
+                break;
+            }
+        }
+        store.end_writing(writer).await;
+        store.close().await.unwrap();
+        let store = place.open().await;
+        assert_eq!(n_valid(&store, &session).await.map(|(n_entries, _)| n_entries), Some(n_entries));
+        let Some(error) = error else { break };
+        assert!(matches!(error, StoreError::Full { .. }), "{error}");
+        n_failed += 1;
+    }
+    assert!(n_failed > 10, "{n_failed}");
+}
