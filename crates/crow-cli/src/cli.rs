@@ -113,6 +113,9 @@ pub(crate) struct InitArgs {
     /// Take everything from the environment, ask nothing
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Bring over the folder of the Python version, such as ~/.agents/crow, ask nothing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 /// What to look at.

@@ -1,6 +1,7 @@
 //! `crow-cli init`: from keys to a configuration that works. The only command that writes the two files.
 
 mod found;
+mod python;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ mod write;
 
 use std::{
     io::{self, IsTerminal},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crow_model::ProviderSettings;
@@ -36,7 +37,17 @@ pub(crate) async fn run(
     list: &impl AsyncFn(ProviderSettings) -> Result<Vec<String>, String>,
     log: &mut impl io::Write,
 ) -> Result<(), Exit> {
+    if let Some(from) = &args.from {
+        return python::bring_over(from, dir, env, log);
+    }
     if args.yes {
+        if let Some(folder) = to_bring_over(dir, env) {
+            let folder = folder.display();
+            writeln!(
+                log,
+                "note: the Python version is configured in {folder}; `--from {folder}` brings that over"
+            )?;
+        }
         return from_environment(dir, env, list, log).await;
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
@@ -45,6 +56,11 @@ pub(crate) async fn run(
             .with_hint("`crow-cli init -y` takes the keys from the environment"));
     }
     wizard::run(dir, env, list).await
+}
+
+/// Tells where the Python version has a configuration that can be brought over.
+pub(crate) fn to_bring_over(dir: &Path, env: &Environment) -> Option<PathBuf> {
+    python::to_bring_over(dir, env)
 }
 
 async fn from_environment(

@@ -63,7 +63,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true }) => {
             match auth::run(&load(&dir, &env)?, &mut out)? {
                 auth::Standing::Usable => {}
-                auth::Standing::ToSetUp => set_up(&InitArgs { yes: false }, &dir, &env)?,
+                auth::Standing::ToSetUp => set_up(&InitArgs { yes: false, from: None }, &dir, &env)?,
             }
         }
         Command::Acp(AcpArgs { set_up: false }) => {

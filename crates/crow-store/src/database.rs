@@ -1,6 +1,7 @@
 //! One open database: every statement there is, written once for all of them.
 
 mod blobs;
+mod brought;
 mod changes;
 mod compactions;
 mod copies;
@@ -15,7 +16,7 @@ use crate::{
     sql::{Backend, Columns, Fault, Kind, Sql, Synced, values},
 };
 
-pub(crate) use self::sessions::Change;
+pub(crate) use self::{brought::bring_in, sessions::Change};
 
 /// A client shows pages; nobody reads a longer one.
 const PAGE_MAX: u32 = 500;

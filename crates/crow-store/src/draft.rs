@@ -165,8 +165,6 @@ fn remove(path: &Path) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::fs;
 
     use super::{Draft, path_of, read};

@@ -11,12 +11,6 @@ pub enum StoreError {
         /// Which.
         database: String,
     },
-    /// The file was written by the Python version.
-    #[error("{database} was written by the Python version of crow and was left untouched; name another file")]
-    OldDatabase {
-        /// Which.
-        database: String,
-    },
     /// The file is another program's database.
     #[error("{database} is the database of another program and was left untouched; name another file")]
     OtherProgram {

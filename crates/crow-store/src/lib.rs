@@ -32,4 +32,5 @@ pub use postgres::ServerAddress;
 pub use session::{
     Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored, Timestamp,
 };
+pub use sqlite::copy_python_database;
 pub use store::{Store, Writer};

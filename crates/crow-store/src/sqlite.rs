@@ -1,7 +1,9 @@
 //! SQLite: one file that needs nobody to run it. Only this module, with its folder, knows rusqlite.
 
+mod bring_over;
 mod claims;
 mod open;
+mod python;
 mod syncer;
 
 use std::{
@@ -16,6 +18,8 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
+pub(crate) use self::python::OldSession;
+pub use self::python::copy_python_database;
 use self::{claims::Claims, syncer::Syncer};
 use crate::{
     StoreError,

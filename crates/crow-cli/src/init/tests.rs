@@ -28,7 +28,7 @@ fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
     };
     let mut log = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let end = runtime.block_on(super::run(&InitArgs { yes: true }, &dir, &env, &list, &mut log));
+    let end = runtime.block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut log));
     if let Err(exit) = end {
         let code = exit.report(&mut log);
         log.extend(format!("{code:?}\n").bytes());
@@ -245,7 +245,9 @@ fn what_is_written_is_read_back() {
     let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let list = async |_| Err(String::new());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(super::run(&InitArgs { yes: true }, &dir, &env, &list, &mut Vec::new())).unwrap();
+    runtime
+        .block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut Vec::new()))
+        .unwrap();
     let (settings, warnings) = Settings::load(&dir, &Environment::new()).unwrap();
     assert_eq!(warnings, []);
     let model = settings.model(None).unwrap();
@@ -263,7 +265,9 @@ fn only_the_owner_reads_what_is_written() {
     let env = Environment::from([("OPENAI_API_KEY".to_owned(), "sk".to_owned())]);
     let list = async |_| Ok(vec!["gpt".to_owned()]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(super::run(&InitArgs { yes: true }, &dir, &env, &list, &mut Vec::new())).unwrap();
+    runtime
+        .block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut Vec::new()))
+        .unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&dir.join(".env")), 0o600);

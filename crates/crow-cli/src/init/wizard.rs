@@ -7,8 +7,9 @@ use crow_model::ProviderSettings;
 use super::{
     MODELS_MAX,
     found::{self, Found},
+    python,
     search::{self, Existing, Search},
-    write,
+    to_bring_over, write,
 };
 use crate::{
     failure::{Code, Exit},
@@ -18,6 +19,7 @@ use crate::{
 /// Longer lists scroll.
 const ROWS_MAX: usize = 12;
 const OTHER: &str = "other";
+const DONE: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
 
 /// Asks for providers, keys and models, shows what it would write, and writes it.
 pub(super) async fn run(
@@ -27,6 +29,15 @@ pub(super) async fn run(
 ) -> Result<(), Exit> {
     let (whole, kept) = settings::with_env_file(dir, env)?;
     cliclack::intro("crow-cli init").map_err(stopped)?;
+    if let Some(folder) = to_bring_over(dir, env) {
+        let question = format!("The Python version is configured in {}. Bring that over?", folder.display());
+        if confirmed(&question)? {
+            let mut told = Vec::new();
+            python::bring_over(&folder, dir, env, &mut told)?;
+            cliclack::note("Brought over", String::from_utf8_lossy(&told).trim_end()).map_err(stopped)?;
+            return cliclack::outro(DONE).map_err(stopped);
+        }
+    }
     let config = dir.join(CONFIG_FILE);
     if config.exists() && !confirmed(&format!("{} exists. Replace it?", config.display()))? {
         return cliclack::outro_cancel("Nothing was written.").map_err(stopped);
@@ -62,7 +73,7 @@ pub(super) async fn run(
         search::write(dir, existing)?;
         cliclack::log::info(format!("Start the search with: {}", search::command(dir))).map_err(stopped)?;
     }
-    cliclack::outro("Done. Try: crow-cli run \"what is in this folder?\"").map_err(stopped)
+    cliclack::outro(DONE).map_err(stopped)
 }
 
 fn is_typed(providers: &[Found], env: &Environment, name: &str) -> bool {

@@ -516,6 +516,7 @@ mcpServers:
   crow-mcp: { transport: builtin }
   older: { command: /usr/bin/uvx, args: [\"--from\", crow-mcp, crow-mcp] }
   oldest: { command: uv, args: [--project, /home/me/src/crow-mcp, run, main.py] }
+  newer: { transport: stdio, command: crow-cli, args: [mcp] }
   off: { command: nothing, disabled: true }
 ";
     let env = [("GIT_TOKEN", "t1"), ("PATH", "/bin"), ("WEB_KEY", "t2"), ("WEB_TOKEN", "t3")];

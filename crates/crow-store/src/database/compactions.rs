@@ -15,39 +15,7 @@ impl Database {
         compaction: &Compaction,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let said: Vec<String> = compaction.said.iter().map(u64::to_string).collect();
-        let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
-        self.write(|sql| {
-            let generation = sql.one(
-                "SELECT count(*) FROM compaction_history WHERE session_id = $1",
-                values![session],
-                |columns| columns.number(0),
-            )?;
-            let old_first = in_force(sql, session)?.last().map_or(0, |before| before.keep_from);
-            let done = sql.execute(
-                "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages,
-                     summary, said, pruned, tokens_before, tokens_after, created)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-                values![
-                    session,
-                    generation.unwrap_or_default() + 1,
-                    old_first,
-                    compaction.keep_from,
-                    compaction.at,
-                    compaction.summary.as_ref(),
-                    &said.join(" "),
-                    &pruned.join(" "),
-                    compaction.tokens_before,
-                    compaction.tokens_after,
-                    now.0,
-                ],
-            );
-            match done {
-                Ok(_) => Ok(()),
-                Err(Fault::Constraint(_)) => Err(StoreError::NoSession(session.clone()).into()),
-                Err(fault) => Err(fault),
-            }
-        })
+        self.write(|sql| begin_generation(sql, session, compaction, now))
     }
 
     pub(crate) fn undo_compaction(
@@ -65,6 +33,43 @@ impl Database {
             )?;
             Ok(Some(last))
         })
+    }
+}
+
+/// Adds a generation to those of a session.
+pub(super) fn begin_generation(
+    sql: &mut dyn Sql,
+    session: &SessionId,
+    compaction: &Compaction,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let said: Vec<String> = compaction.said.iter().map(u64::to_string).collect();
+    let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
+    let count = "SELECT count(*) FROM compaction_history WHERE session_id = $1";
+    let n_before = sql.one(count, values![session], |columns| columns.number(0))?;
+    let old_first = in_force(sql, session)?.last().map_or(0, |before| before.keep_from);
+    let done = sql.execute(
+        "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages,
+             summary, said, pruned, tokens_before, tokens_after, created)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        values![
+            session,
+            n_before.unwrap_or_default() + 1,
+            old_first,
+            compaction.keep_from,
+            compaction.at,
+            compaction.summary.as_ref(),
+            &said.join(" "),
+            &pruned.join(" "),
+            compaction.tokens_before,
+            compaction.tokens_after,
+            now.0,
+        ],
+    );
+    match done {
+        Ok(_) => Ok(()),
+        Err(Fault::Constraint(_)) => Err(StoreError::NoSession(session.clone()).into()),
+        Err(fault) => Err(fault),
     }
 }
 

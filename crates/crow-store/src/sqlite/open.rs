@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::{from_io, from_sqlite, spelled};
+use super::{bring_over::bring_over, from_io, from_sqlite, python, spelled};
 use crate::{StoreError, private};
 
 /// `CROW`, in the header of every database of ours.
@@ -40,19 +40,18 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
     connection.busy_timeout(BUSY).map_err(in_path)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    if owner(&connection).map_err(in_path)? != Owner::Us {
-        return Err(StoreError::OtherProgram { database: spelled(path) });
+    match owner(&connection).map_err(in_path)? {
+        Owner::Us => {}
+        Owner::Python => bring_over(&mut connection, path)?,
+        Owner::Others => return Err(StoreError::OtherProgram { database: spelled(path) }),
     }
     let found = format_of(&connection).map_err(in_path)?;
     let known = MIGRATIONS.len() as i64;
     if found > known {
         return Err(StoreError::Newer { database: spelled(path), found, known });
     }
-    if (1..known).contains(&found) {
-        back_up(&connection, path, found)?;
-    }
     if found < known {
-        migrate(&mut connection).map_err(in_path)?;
+        migrate(&mut connection, path)?;
     }
     configure(&connection).map_err(in_path)?;
     private::keep_file(path).map_err(|error| from_io(path, &error))?;
@@ -90,8 +89,7 @@ fn refuse_others(path: &Path) -> Result<(), StoreError> {
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let looked = Connection::open_with_flags(frozen(path), flags).and_then(|connection| owner(&connection));
     match looked {
-        Ok(Owner::Us) => Ok(()),
-        Ok(Owner::Python) => Err(StoreError::OldDatabase { database: spelled(path) }),
+        Ok(Owner::Us | Owner::Python) => Ok(()),
         Ok(Owner::Others) => Err(StoreError::OtherProgram { database: spelled(path) }),
         // Another process may be growing ours at this moment; opening it properly tells.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(()),
@@ -112,14 +110,26 @@ fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     if pragma(connection, "page_count")? == 0 || pragma(connection, "application_id")? == APPLICATION_ID {
         return Ok(Owner::Us);
     }
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-    let has =
-        |name| connection.query_row(tables, [name], |row| row.get::<_, i64>(0)).map(|n_found| n_found > 0);
-    Ok(if has("agents")? && !has("sessions")? { Owner::Python } else { Owner::Others })
+    Ok(if python::is_python(connection)? { Owner::Python } else { Owner::Others })
+}
+
+/// Tells whether a database is ours, even if there is nothing in it yet.
+pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    owner(connection).map(|owner| owner == Owner::Us)
+}
+
+/// Makes the tables of the newest format out of those of the format found, or of nothing.
+pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let found = usize::try_from(format_of(transaction)?).unwrap_or_default();
+    for script in MIGRATIONS.iter().skip(found) {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
 }
 
 /// Spells a path as the address of a file that never changes.
-fn frozen(path: &Path) -> PathBuf {
+pub(crate) fn frozen(path: &Path) -> PathBuf {
     let mut address = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -142,46 +152,38 @@ fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
     pragma(connection, "user_version")
 }
 
-/// Copies a database of an older format beside it, once, before anything of it is changed.
-fn back_up(connection: &Connection, path: &Path, format: i64) -> Result<(), StoreError> {
+/// Brings a database to the newest format in one transaction, behind a copy of what it was.
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let in_path = |error| from_sqlite(path, &error);
+    // From here on nobody writes, so the copy has everything.
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_path)?;
+    // Asked again inside: another process may have done it meanwhile.
+    let found = format_of(&transaction).map_err(in_path)?;
+    if (1..MIGRATIONS.len() as i64).contains(&found) {
+        back_up(path, found)?;
+    }
+    make_tables(&transaction).map_err(in_path)?;
+    transaction.commit().map_err(in_path)
+}
+
+/// Copies a database of an older format beside itself.
+fn back_up(path: &Path, format: i64) -> Result<(), StoreError> {
     let mut backup = path.as_os_str().to_owned();
     backup.push(format!(".format-{format}"));
     let backup = PathBuf::from(backup);
-    if backup.exists() {
-        return Ok(());
+    let in_backup = |error: io::Error| from_io(&backup, &error);
+    // One that is there was not finished, or is of a database that was put back since.
+    match fs::remove_file(&backup) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(in_backup(error)),
+        Ok(()) | Err(_) => {}
     }
-    // Under another name until it is whole.
-    let mut part = backup.as_os_str().to_owned();
-    part.push(format!(".{}", std::process::id()));
-    let part = PathBuf::from(part);
-    let copied = private::make_file(&part).map_err(|error| from_io(&part, &error)).and_then(|()| {
-        // It writes into a file that is there and empty.
-        let into = connection.execute("VACUUM INTO ?1", [spelled(&part)]);
-        into.map_err(|error| from_sqlite(&part, &error))?;
-        let kept = fs::File::open(&part).and_then(|file| file.sync_all());
-        kept.and_then(|()| fs::rename(&part, &backup)).map_err(|error| from_io(&backup, &error))
-    });
-    if copied.is_err() {
-        // What is not whole is of no use; the error says more than the failure to remove it.
-        let _ = fs::remove_file(&part);
-    }
-    copied
-}
-
-/// Brings a database to the newest format, one transaction for each step.
-fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    for (place, script) in MIGRATIONS.iter().enumerate() {
-        let format = place as i64;
-        let step = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
-        // Asked again inside: another process may have done this step meanwhile.
-        if format_of(&step)? == format {
-            step.execute_batch(script)?;
-            step.pragma_update(None, "application_id", APPLICATION_ID)?;
-            step.pragma_update(None, "user_version", format + 1)?;
-        }
-        step.commit()?;
-    }
-    Ok(())
+    private::make_file(&backup).map_err(in_backup)?;
+    let reader = Connection::open(path).map_err(|error| from_sqlite(path, &error))?;
+    // It writes into a file that is there and empty.
+    let copied = reader.execute("VACUUM INTO ?1", [spelled(&backup)]);
+    copied.map_err(|error| from_sqlite(&backup, &error))?;
+    fs::File::open(&backup).and_then(|file| file.sync_all()).map_err(in_backup)
 }
 
 /// `NORMAL` leaves the flushing of a commit to the system, which outlives us: a killed process loses

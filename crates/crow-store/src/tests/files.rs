@@ -38,41 +38,51 @@ fn foreign(place: &Place, script: &str) -> Connection {
     connection
 }
 
-const PYTHON: &str = "
-    CREATE TABLE prompts (id TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id));
-    CREATE TABLE agents (agent_id TEXT NOT NULL, session_id TEXT NOT NULL, PRIMARY KEY (agent_id));
-    CREATE TABLE messages (id INTEGER NOT NULL, agent_id TEXT NOT NULL, data JSON NOT NULL, PRIMARY KEY (id));
-    INSERT INTO agents VALUES ('a', 's');";
+#[tokio::test]
+async fn a_database_of_the_python_version_comes_over() {
+    for is_logged in [false, true] {
+        let place = Place::new();
+        let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.48.sql"));
+        if is_logged {
+            old.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+        }
+        old.execute_batch(
+            r#"CREATE VIRTUAL TABLE words USING fts5 (text);
+            INSERT INTO agents VALUES ('otter-1', 'otter', 1, 1, NULL, '/p', NULL, NULL, 'You are Crow', '[]', NULL,
+                '{}', 'qwen3', 'active', '2026-01-02T03:00:00+00:00');
+            INSERT INTO messages VALUES (1, 'otter-1', 1, '2026-01-02T03:00:01+00:00',
+                '{"role": "user", "content": "Where is the nest?"}', 'user', NULL, NULL, NULL);
+            INSERT INTO messages VALUES (2, 'otter-1', 1, '2026-01-02T03:00:02+00:00',
+                '{"role": "assistant", "content": "In the oak."}', 'assistant', 3, 4, 7);"#,
+        )
+        .unwrap();
+        let before = Connection::open(place.file()).unwrap();
+        let store = place.open().await;
+        drop((old, before));
+        let otter = SessionId::new("otter");
+        let stored = store.load(&otter).await.unwrap().unwrap();
+        assert_eq!(stored.entries[0], prompt(0, "Where is the nest?"));
+        assert_eq!((stored.entries.len(), stored.session.n_messages), (2, 2));
+        assert_eq!((stored.session.cwd.as_str(), stored.session.model.as_str()), ("/p", "qwen3"));
+        assert_eq!(store.search(words("nest")).await.unwrap()[0].session, otter);
+        say(&store, &otter, 2, "Thanks!").await.unwrap();
+        assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
 
-#[test]
-fn a_database_of_the_python_version_is_left_alone() {
-    let place = Place::new();
-    drop(foreign(&place, PYTHON));
-    let error = check(
-        &place,
-        &place.file(),
-        &expect![
-            "$DIR/crow.db was written by the Python version of crow and was left untouched; name another file"
-        ],
-    );
-    assert!(matches!(error, StoreError::OldDatabase { .. }));
+        let copy = Connection::open(place.folder.path().join("crow.db.python")).unwrap();
+        let n_old: i64 = copy.query_row("SELECT count(*) FROM agents", [], |row| row.get(0)).unwrap();
+        assert_eq!(n_old, 1);
+    }
 }
 
-#[test]
-fn a_python_database_in_use_is_left_alone() {
+#[tokio::test]
+async fn a_python_database_is_left_alone_while_it_is_being_written() {
     let place = Place::new();
-    let _user = foreign(
-        &place,
-        &format!("{PYTHON} PRAGMA journal_mode = WAL; INSERT INTO agents VALUES ('b', 's');"),
-    );
-    let error = check(
-        &place,
-        &place.file(),
-        &expect![
-            "$DIR/crow.db was written by the Python version of crow and was left untouched; name another file"
-        ],
-    );
-    assert!(matches!(error, StoreError::OldDatabase { .. }));
+    let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql"));
+    old.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = Store::open(&place.address).await.unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    old.execute_batch("ROLLBACK").unwrap();
+    place.open().await;
 }
 
 #[test]

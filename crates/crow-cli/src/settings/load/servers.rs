@@ -178,6 +178,7 @@ fn is_ours(command: &str, args: &[String]) -> bool {
     let program = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match program {
         "crow-mcp" => true,
+        "crow-cli" => args.first().is_some_and(|arg| arg == "mcp"),
         "uv" | "uvx" => args.iter().any(|arg| arg.contains("crow-mcp")),
         _ => false,
     }

@@ -1,0 +1,369 @@
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+
+use std::{fs, path::Path};
+
+use crow_store::Address;
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+
+use crate::{
+    cli::InitArgs,
+    init::to_bring_over,
+    settings::{Environment, Settings},
+};
+
+/// As the Python version's own `init` writes it.
+const CONFIG: &str = "mcpServers:
+  crow-mcp:
+    transport: stdio
+    command: crow-cli
+    args:
+    - mcp
+db_uri: sqlite:///~/.agents/crow/crow.db
+providers:
+  work:
+    base_url: https://llm.work/v1
+    api_key: ${WORK_API_KEY}
+models:
+  big:
+    provider: work
+    model: big-70b
+    modality: [text, image]
+MAX_COMPACT_TOKENS: 190000
+max_retries_per_step: 3
+skills_dir: ~/.agents/skills
+";
+/// One session with one message.
+const PYTHON_DATABASE: &[u8] = include_bytes!("tests/python.db");
+const ENV: &str = "WORK_API_KEY=sk-very-secret\n";
+
+/// A home folder with what the Python version left in it.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new(config: &str) -> Self {
+        let home = Self { folder: TempDir::new().unwrap() };
+        home.write(".agents/crow/config.yaml", config);
+        home
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Self {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn database(&self, name: &str) -> &Self {
+        self.write(name, "");
+        fs::write(self.folder.path().join(name), PYTHON_DATABASE).unwrap();
+        self
+    }
+
+    fn env(&self) -> Environment {
+        let home = self.folder.path().display().to_string();
+        Environment::from([("HOME".to_owned(), home)])
+    }
+
+    fn run(&self, args: InitArgs) -> String {
+        let list = async |_| Err(String::new());
+        let mut log = Vec::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let dir = self.folder.path().join(".crow");
+        if let Err(exit) = runtime.block_on(crate::init::run(&args, &dir, &self.env(), &list, &mut log)) {
+            let code = exit.report(&mut log);
+            log.extend(format!("{code:?}\n").bytes());
+        }
+        String::from_utf8(log).unwrap().replace(&self.folder.path().display().to_string(), "~")
+    }
+
+    /// Names the files below a folder with what they say, and who may read them.
+    fn files(&self, below: &str) -> String {
+        let mut lines = Vec::new();
+        list(&self.folder.path().join(below), &mut lines);
+        lines.sort();
+        let text = lines.concat();
+        text.replace(&self.folder.path().display().to_string(), "~")
+    }
+}
+
+fn list(folder: &Path, lines: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            lines.push(format!("{}: a link\n", path.display()));
+            continue;
+        }
+        if path.is_dir() {
+            list(&path, lines);
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let shown = match text.trim_end() {
+            text if text.starts_with("SQLite") => "a database",
+            text if text == CONFIG.replace("db_uri", "# db_uri").trim_end() => "the same without its db_uri",
+            text => text,
+        };
+        lines.push(format!("{}{}: {shown}\n", path.display(), mode(&path)));
+    }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    format!(" {:o}", fs::metadata(path).unwrap().permissions().mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn mode(_path: &Path) -> String {
+    String::new()
+}
+
+/// Brings the folder over and shows what was said and what is there; the original must not change.
+#[track_caller]
+fn check(home: &Home, wanted: Expect) {
+    let before = home.files(".agents");
+    let from = home.folder.path().join(".agents/crow");
+    let said = home.run(InitArgs { yes: false, from: Some(from) });
+    assert_eq!(home.files(".agents"), before);
+    wanted.assert_eq(&format!("{said}--- ~/.crow\n{}", home.files(".crow")));
+}
+
+#[test]
+fn everything_comes_over() {
+    let home = Home::new(CONFIG);
+    home.write(".agents/crow/.env", ENV)
+        .database(".agents/crow/crow.db")
+        .write(".agents/crow/prompts/review.md", "Review it.")
+        .write(".agents/crow/images/a1.png", "png")
+        .write(".agents/crow/logs/crow-cli.log", "long")
+        .write(".agents/skills/lint/SKILL.md", "# Lints")
+        .write(".agents/skills/lint/.venv/bin/python", "#!")
+        .write(".agents/skills/crow-cli/SKILL.md", "# The Python version")
+        .write(".agents/AGENTS.md", "Be brief.");
+    assert!(to_bring_over(&home.folder.path().join(".crow"), &home.env()).is_some());
+    check(
+        &home,
+        expect![[r#"
+            brought over .env
+            brought over prompts
+            brought over images
+            brought over skills
+            brought over AGENTS.md
+            brought over crow.db
+            brought over config.yaml
+            note: ~/.crow/config.yaml:19: unknown key skills_dir
+            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/.env 600: WORK_API_KEY=sk-very-secret
+            ~/.crow/AGENTS.md 600: Be brief.
+            ~/.crow/config.yaml 600: the same without its db_uri
+            ~/.crow/crow.db 600: a database
+            ~/.crow/images/a1.png 600: png
+            ~/.crow/prompts/review.md 600: Review it.
+            ~/.crow/skills/lint/SKILL.md 600: # Lints
+        "#]],
+    );
+    let (settings, _) = Settings::load(&home.folder.path().join(".crow"), &home.env()).unwrap();
+    let database = Address::File(home.folder.path().join(".crow/crow.db"));
+    assert_eq!(settings.database, database);
+    assert_eq!(settings.mcp_servers, []);
+    let key = crow_model::ApiKey::new("sk-very-secret");
+    assert_eq!(settings.model(None).unwrap().provider.api_key, Some(key));
+    assert!(to_bring_over(&home.folder.path().join(".crow"), &home.env()).is_none());
+}
+
+#[test]
+fn what_is_there_already_stays() {
+    let home = Home::new(CONFIG);
+    home.write(".agents/crow/.env", ENV)
+        .database(".agents/crow/crow.db")
+        .write(".agents/crow/prompts/review.md", "Review it.")
+        .write(".agents/crow/prompts/new.md", "New.")
+        .write(".crow/.env", "MINE=1")
+        .write(".crow/crow.db", "mine")
+        .write(".crow/prompts/review.md", "Mine.");
+    check(
+        &home,
+        expect![[r#"
+            note: .env is there already and is left as it is
+            brought over 1 of the 2 files of prompts
+            note: the others are there already, or they are links
+            note: crow.db is there already and is left as it is
+            brought over config.yaml
+            note: ~/.crow/config.yaml:19: unknown key skills_dir
+            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/.env 644: MINE=1
+            ~/.crow/config.yaml 600: the same without its db_uri
+            ~/.crow/crow.db 644: mine
+            ~/.crow/prompts/new.md 600: New.
+            ~/.crow/prompts/review.md 644: Mine.
+        "#]],
+    );
+    check(
+        &home,
+        expect![[r#"
+            error: ~/.crow/config.yaml exists and is left as it is
+            hint: move it away, or name another --config-dir
+            ExitCode(unix_exit_status(3))
+            --- ~/.crow
+            ~/.crow/.env 644: MINE=1
+            ~/.crow/config.yaml 600: the same without its db_uri
+            ~/.crow/crow.db 644: mine
+            ~/.crow/prompts/new.md 600: New.
+            ~/.crow/prompts/review.md 644: Mine.
+        "#]],
+    );
+}
+
+#[test]
+fn a_folder_with_nothing_but_a_configuration_that_needs_a_change() {
+    check(
+        &Home::new("models:\n  big: { provider: nobody }\n"),
+        expect![[r#"
+        brought over config.yaml
+        note: it needs a change: ~/.crow/config.yaml:2: there is no provider "nobody"; `providers` is empty
+        ~/.agents/crow stays as it was
+        --- ~/.crow
+        ~/.crow/config.yaml 600: models:
+          big: { provider: nobody }
+    "#]],
+    );
+    check(
+        &Home::new("skills_dir: ~/x\n"),
+        expect![[r#"
+        brought over config.yaml
+        note: ~/.crow/config.yaml:1: unknown key skills_dir
+        note: it names no model; `crow-cli init` sets one up
+        ~/.agents/crow stays as it was
+        --- ~/.crow
+        ~/.crow/config.yaml 600: skills_dir: ~/x
+    "#]],
+    );
+}
+
+#[test]
+fn a_database_elsewhere_stays_there() {
+    let home = Home::new("db_uri: sqlite:///~/data/crow.db\n");
+    home.database("data/crow.db");
+    check(
+        &home,
+        expect![[r#"
+        note: the sessions stay in ~/data/crow.db, which db_uri names
+        brought over config.yaml
+        note: it names no model; `crow-cli init` sets one up
+        ~/.agents/crow stays as it was
+        --- ~/.crow
+        ~/.crow/config.yaml 600: db_uri: sqlite:///~/data/crow.db
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_database_of_the_python_version_is_left() {
+    let home = Home::new(CONFIG);
+    home.write(
+        ".agents/crow/crow.db",
+        "Dear diary, it is raining again and again and again, and then it rains some more, all the year.",
+    );
+    check(
+        &home,
+        expect![[r#"
+            note: crow.db was left: ~/.agents/crow/crow.db is not a database; move it away or name another file
+            brought over config.yaml
+            note: ~/.crow/config.yaml:19: unknown key skills_dir
+            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/config.yaml 600: the same without its db_uri
+        "#]],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn links_out_of_the_folder_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let home = Home::new(CONFIG);
+    home.write("secret", "secret").database("other.db").write(".agents/crow/prompts/real.md", "Real.");
+    let old = home.folder.path().join(".agents/crow");
+    symlink("../../secret", old.join(".env")).unwrap();
+    symlink("../../other.db", old.join("crow.db")).unwrap();
+    symlink("../../../secret", old.join("prompts/linked.md")).unwrap();
+    symlink("../..", old.join("images")).unwrap();
+    check(
+        &home,
+        expect![[r#"
+            note: .env was left: it is a link out of the folder
+            brought over 1 of the 2 files of prompts
+            note: the others are there already, or they are links
+            note: images was left: it is not a folder
+            note: crow.db was left: it is a link out of the folder
+            brought over config.yaml
+            note: ~/.crow/config.yaml:19: unknown key skills_dir
+            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/config.yaml 600: the same without its db_uri
+            ~/.crow/prompts/real.md 600: Real.
+        "#]],
+    );
+}
+
+#[test]
+fn there_is_nothing_to_bring_over() {
+    let home = Home { folder: TempDir::new().unwrap() };
+    assert_eq!(to_bring_over(&home.folder.path().join(".crow"), &home.env()), None);
+    assert_eq!(to_bring_over(&home.folder.path().join(".crow"), &Environment::new()), None);
+    check(
+        &home,
+        expect![[r#"
+        error: could not look into ~/.agents/crow: No such file or directory (os error 2)
+        ExitCode(unix_exit_status(3))
+        --- ~/.crow
+    "#]],
+    );
+    home.write(".agents/crow/.env", ENV);
+    check(
+        &home,
+        expect![[r#"
+            error: could not read ~/.agents/crow/config.yaml: it is not there
+            hint: name the folder of the Python version with --from
+            ExitCode(unix_exit_status(3))
+            --- ~/.crow
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_flag_it_is_only_named() {
+    let home = Home::new(CONFIG);
+    let said = home.run(InitArgs { yes: true, from: None });
+    expect![[r#"
+        note: the Python version is configured in ~/.agents/crow; `--from ~/.agents/crow` brings that over
+        error: the environment names no provider
+        hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL
+        ExitCode(unix_exit_status(3))
+    "#]]
+    .assert_eq(&said);
+    assert_eq!(home.files(".crow"), "");
+}
+
+#[test]
+fn a_long_place_of_the_database_is_taken_out_whole() {
+    let text = "a: 1\ndb_uri: sqlite:////home/some\n  body/crow.db\nb: 2\n  # end\n";
+    expect![[r#"
+        a: 1
+        # db_uri: sqlite:////home/some
+        #   body/crow.db
+        b: 2
+          # end
+    "#]]
+    .assert_eq(&super::without_database(text));
+}

@@ -1,0 +1,55 @@
+//! Sessions that the Python version had.
+
+use crow_core::{Compaction, Mode, SessionId, ThoughtLevel};
+
+use super::{compactions, insert, sessions};
+use crate::{
+    StoreError, row,
+    sql::{Fault, Sql, values},
+    sqlite::OldSession,
+};
+
+/// Stores a session as it was. Its system prompt stays behind: it speaks of tools that only the Python version had, and
+/// whoever goes on with the session is told of ours.
+pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault> {
+    let prompt = sessions::prompt_id(sql, "")?;
+    sql.execute(
+        "INSERT INTO sessions (id, parent_session_id, cwd, model, mode, thought_level, title, prompt_id, n_messages,
+             created, updated)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        values![
+            &old.id,
+            old.parent.as_ref(),
+            &old.cwd,
+            &old.model,
+            Mode::default().as_str(),
+            ThoughtLevel::Default.as_str(),
+            old.title.as_ref(),
+            prompt,
+            old.entries.len() as u64,
+            old.created.0,
+            old.updated.0,
+        ],
+    )?;
+    for (seq, (entry, created)) in (0..).zip(&old.entries) {
+        let row = row::write(entry).map_err(|error| bad(&old.id, seq, &error))?;
+        insert(sql, &old.id, seq, &row, *created)?;
+    }
+    for compaction in &old.compactions {
+        let ours = Compaction {
+            at: compaction.at,
+            keep_from: compaction.at,
+            said: Vec::new(),
+            summary: compaction.summary.clone(),
+            pruned: Vec::new(),
+            tokens_before: compaction.tokens_before,
+            tokens_after: 0,
+        };
+        compactions::begin_generation(sql, &old.id, &ours, compaction.created)?;
+    }
+    Ok(())
+}
+
+fn bad(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+    StoreError::BadRow { session: session.clone(), seq, why: error.to_string() }
+}

@@ -1,0 +1,60 @@
+//! Takes a database of the Python version along: the original stays as it is, and may be in use.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::is_python;
+use crate::{
+    StoreError, private,
+    sqlite::{from_io, from_sqlite, open::frozen, spelled},
+};
+
+/// The Python version held the file for moments only.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Where a database says how it is written, and what stands there when it has a log.
+const WRITTEN: (usize, u8) = (18, 2);
+
+/// Copies a database of the Python version, with what is still in its log, to a file that is missing or empty and that
+/// only its owner may read.
+pub fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let in_source = |error| from_sqlite(from, &error);
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
+    let address = if is_idle { frozen(from) } else { from.to_path_buf() };
+    let source = Connection::open_with_flags(address, flags).map_err(in_source)?;
+    source.busy_timeout(BUSY).map_err(in_source)?;
+    if !is_python(&source).map_err(in_source)? {
+        return Err(StoreError::OtherProgram { database: spelled(from) });
+    }
+    let Some(target) = to.to_str() else {
+        let why = "its name is not text".to_owned();
+        return Err(StoreError::CannotOpen { database: spelled(to), why });
+    };
+    if !to.exists() {
+        private::make_file(to).map_err(|error| from_io(to, &error))?;
+    }
+    source.execute("VACUUM INTO ?1", [target]).map_err(|error| from_sqlite(to, &error))?;
+    private::keep_file(to).map_err(|error| from_io(to, &error))
+}
+
+/// Tells whether a database that has a log while somebody uses it has none now. Such a one is read as it is: otherwise
+/// the mere look at it leaves a log behind.
+fn is_idle(path: &Path) -> io::Result<bool> {
+    let mut header = [0; WRITTEN.0 + 1];
+    let has_header = match File::open(path)?.read_exact(&mut header) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
+        Err(error) => return Err(error),
+    };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    Ok(has_header && header[WRITTEN.0] == WRITTEN.1 && !Path::new(&log).exists())
+}
