@@ -15,6 +15,8 @@ pub struct Abilities {
     pub shows_output: bool,
     /// It shows notices as such.
     pub notices: bool,
+    /// It shows compactions as such.
+    pub compactions: bool,
     /// It can start this program in a terminal to sign in.
     pub terminal_auth: bool,
     /// It can do so the older way, by a whole command line.

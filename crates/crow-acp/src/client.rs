@@ -75,6 +75,8 @@ pub enum Heard {
     Commands(Vec<CommandInfo>),
     /// Something the person should know.
     Notice(String),
+    /// How an attempt ended to make the conversation shorter for the model.
+    Compaction(String),
 }
 
 /// A call that needs a person's word.
@@ -249,7 +251,10 @@ pub async fn drive<R>(
             sdk::on_receive_request!(),
         )
         .connect_with(sdk::Lines::new(lines.outgoing, lines.incoming), async |agent| {
+            let session =
+                wire::ClientSessionCapabilities::new().compaction(wire::CompactionCapabilities::new());
             let hello = wire::InitializeRequest::new(ProtocolVersion::V1)
+                .client_capabilities(wire::ClientCapabilities::new().session(session))
                 .client_info(wire::Implementation::new("crow-cli", version));
             agent.send_request(hello).block_task().await?;
             Ok(main(Connection { agent }).await)

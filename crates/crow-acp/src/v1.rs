@@ -5,7 +5,10 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, Failure, FailureKind, Part, PlanEntry, PlanStatus, SessionId, TurnEnd, Update};
+use crow_core::{
+    CommandInfo, CompactionStage, Failure, FailureKind, Part, PlanEntry, PlanStatus, SessionId, TurnEnd,
+    Update,
+};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
@@ -134,13 +137,30 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
             wire::SessionUpdate::ConfigOptionUpdate(wire::ConfigOptionUpdate::new(config_options(&options)))
         }
         Update::Commands(offered) => commands(offered),
-        Update::Notice(text) if client.notices => {
-            wire::SessionUpdate::Notice(wire::Notice::new(wire::NoticeSeverity::Warning, text))
+        Update::Notice(text) => notice(client, wire::NoticeSeverity::Warning, text),
+        Update::Compaction { id, stage, text } if client.compactions => compaction(id, stage, text),
+        Update::Compaction { text, .. } => notice(client, wire::NoticeSeverity::Info, text),
+    })
+}
+
+/// Without the client's word that it knows notices, a thought is what every client shows.
+fn notice(client: Abilities, severity: wire::NoticeSeverity, text: String) -> wire::SessionUpdate {
+    match client.notices {
+        true => wire::SessionUpdate::Notice(wire::Notice::new(severity, text)),
+        false => wire::SessionUpdate::AgentThoughtChunk(wire::ContentChunk::new(format!("{text}\n").into())),
+    }
+}
+
+fn compaction(id: String, stage: CompactionStage, text: String) -> wire::SessionUpdate {
+    let update = |status| wire::CompactionUpdate::new(wire::CompactionId::new(id), status);
+    wire::SessionUpdate::CompactionUpdate(match stage {
+        CompactionStage::Started => update(wire::CompactionStatus::InProgress),
+        CompactionStage::Done { summary } => {
+            let blocks = std::iter::once(text).chain(summary).map(Into::into).collect::<Vec<_>>();
+            update(wire::CompactionStatus::Completed).summary(blocks)
         }
-        // Without the client's word that it knows notices, a thought is what every client shows.
-        Update::Notice(text) => {
-            wire::SessionUpdate::AgentThoughtChunk(wire::ContentChunk::new(format!("{text}\n").into()))
-        }
+        CompactionStage::Failed => update(wire::CompactionStatus::Failed).error(text),
+        CompactionStage::Cancelled => update(wire::CompactionStatus::Cancelled),
     })
 }
 

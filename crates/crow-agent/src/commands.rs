@@ -2,7 +2,9 @@
 
 use crow_core::{CommandInfo, Mode, slash};
 
-/// A command that a prompt turned out to be.
+use crate::compact::Chore;
+
+/// A command that a prompt turned out to be, and that acts at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     /// Says what there is.
@@ -28,6 +30,17 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
     }
 }
 
+/// Reads a prompt as one of our commands that run like a turn.
+pub(crate) fn chore(text: &str) -> Option<Chore> {
+    let command = slash::parse(text)?;
+    match (command.name, command.arguments.trim()) {
+        ("compact", "undo") => Some(Chore::Undo),
+        ("compact", focus) => Some(Chore::Compact { focus: focus.to_owned() }),
+        ("clear", _) => Some(Chore::Clear),
+        _ => None,
+    }
+}
+
 /// The commands on offer.
 pub(crate) fn on_offer() -> Vec<CommandInfo> {
     let command = |name: &str, description: &str, hint: Option<&str>| CommandInfo {
@@ -37,6 +50,12 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
     };
     vec![
         command("help", "Show the commands", None),
+        command(
+            "compact",
+            "Make the conversation shorter for the model",
+            Some("what to pay attention to, or undo to take the last one back"),
+        ),
+        command("clear", "Let the model begin afresh; what was said stays in the session", None),
         command("mode", "Show or change how much Crow may do on its own", Some(&modes())),
         command("model", "Show or change the model", Some("name of a configured model")),
         command("stop", "Stop the turn that runs", None),

@@ -6,6 +6,7 @@
 mod calls;
 mod clock;
 mod commands;
+mod compact;
 mod handle;
 mod hold;
 mod hooks;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place};
 use crow_core::{
-    Call, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
+    Call, Compaction, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
 };
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
@@ -25,7 +25,9 @@ pub(crate) const CRASHED: &str =
 #[derive(Debug)]
 struct StoredSession {
     row: SessionRow,
+    /// With everything that was said.
     talk: Conversation,
+    compactions: Vec<Compaction>,
 }
 
 /// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
@@ -35,7 +37,7 @@ pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
     let id = invent_name();
     let on_disk = OnDisk::Coming(Coming::start(kit, &id, &place, standing.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
-    Opening { id, place, standing, talk, title: None }
+    Opening { id, place, standing, talk, compactions: Vec::new(), title: None }
 }
 
 /// A new session on its way to the disk.
@@ -102,26 +104,33 @@ async fn render(kit: &Kit, place: Place) -> Result<String, Failure> {
 /// Opens a stored session. Calls that a crash left open stay so on disk until the next prompt: they may be at work in
 /// another process.
 pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
-    let StoredSession { row, talk } = read(kit, id).await?;
+    let StoredSession { row, talk, compactions } = read(kit, id).await?;
     let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name);
     let standing = Standing { mode: row.mode, model, thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, title: row.title })
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, title: row.title })
 }
 
 /// Reads a session that lives in this process, whose open calls are at work.
 pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
-    let StoredSession { row, talk } = match read(kit, id).await {
+    let StoredSession { row, talk, compactions } = match read(kit, id).await {
         // It is on its way there.
         Err(failure) if failure.kind == FailureKind::SessionNotFound => {
             let standing =
                 Standing { mode: kit.settings().mode, model: None, thought_level: ThoughtLevel::Default };
             let talk = Conversation::default();
-            return Ok(Opening { id: id.clone(), place, standing, talk, title: None });
+            return Ok(Opening {
+                id: id.clone(),
+                place,
+                standing,
+                talk,
+                compactions: Vec::new(),
+                title: None,
+            });
         }
         read => read?,
     };
     let standing = Standing { mode: row.mode, model: Some(row.model), thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, title: row.title })
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, title: row.title })
 }
 
 /// Reads a session as it is on disk.
@@ -137,12 +146,25 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     }
     let is_titled = stored.session.title.is_some();
     let talk = Conversation { transcript, on_disk: OnDisk::Same, is_titled, ..Conversation::default() };
-    Ok(StoredSession { row: stored.session, talk })
+    Ok(StoredSession { row: stored.session, talk, compactions: stored.compactions })
 }
 
 /// Reads a transcript back, whatever was in memory.
 pub(crate) async fn recover(kit: &Kit, id: &SessionId) -> Result<Transcript, Failure> {
-    Ok(read(kit, id).await?.talk.transcript)
+    let StoredSession { talk, compactions, .. } = read(kit, id).await?;
+    let mut transcript = talk.transcript;
+    shorten(&mut transcript, compactions);
+    Ok(transcript)
+}
+
+/// Shows a transcript as its newest compaction has it.
+pub(crate) fn shorten(transcript: &mut Transcript, compactions: Vec<Compaction>) {
+    for by in compactions.into_iter().rev() {
+        match transcript.compact(by) {
+            Ok(()) => return,
+            Err(misfit) => tracing::warn!(%misfit, "the conversation is shown as it was before"),
+        }
+    }
 }
 
 /// Who has a session open.
@@ -158,12 +180,20 @@ pub(crate) enum Lives {
 pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives: Lives) {
     let window = kit.model(opening.standing.model.as_deref()).map_or(0, |model| model.context_window);
     let mut calls: &[Call] = &[];
-    for entry in opening.talk.transcript.entries() {
+    let compacted = |at: u64| {
+        let here = opening.compactions.iter().filter(|by| by.at == at);
+        for update in here.flat_map(|by| replay::compaction(by, window)) {
+            client.tell(&opening.id, update);
+        }
+    };
+    for (seq, entry) in (0..).zip(opening.talk.transcript.entries()) {
+        compacted(seq);
         for update in replay::updates(entry, &mut calls, window) {
             client.tell(&opening.id, update);
         }
         client.room().await;
     }
+    compacted(opening.talk.transcript.next_seq());
     let workspace = workspace(kit, &opening.place);
     for call in opening.talk.transcript.open_calls() {
         let facets = kit.own_tools.tools.facets(call, &workspace);

@@ -1,4 +1,5 @@
-//! The system prompt: the facts of the place, in the person's own template or ours.
+//! What the model is told first: the facts of the place, or how to sum a conversation up, in the person's own template
+//! or ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use crate::supplies::known_skills;
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
 
+const COMPACT: &str = include_str!("../prompts/compact.jinja2");
+const COMPACT_NAME: &str = "compact.jinja2";
+
 /// Levels of the tree shown; deeper ones cost tokens in every request and are found by searching.
 const TREE_DEPTH: usize = 3;
 
@@ -27,14 +31,12 @@ pub(crate) fn render(
     settings: &KitSettings,
     date: &str,
 ) -> Result<String, Failure> {
-    let own = settings.prompts_dir.join(TEMPLATE_NAME);
     let skills = known_skills(settings, cwd);
     let skills = skills.iter().map(|skill| {
         context! {
             name => &skill.name, description => &skill.description, path => skill.path.display().to_string(),
         }
     });
-    let template = fs::read_to_string(&own).unwrap_or_else(|_| TEMPLATE.to_owned());
     let facts = context! {
         workspace => cwd.display().to_string(),
         additional_directories => more_roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>(),
@@ -45,6 +47,17 @@ pub(crate) fn render(
         date,
         platform => std::env::consts::OS,
     };
+    rendered(&settings.prompts_dir.join(TEMPLATE_NAME), TEMPLATE, facts)
+}
+
+/// Renders what the model is told before it sums a conversation up. Reads files: keep it off the loop.
+pub(crate) fn render_compact(settings: &KitSettings, focus: &str) -> Result<String, Failure> {
+    rendered(&settings.prompts_dir.join(COMPACT_NAME), COMPACT, context! { focus })
+}
+
+/// Renders the person's own template, or ours where there is none.
+fn rendered(own: &Path, ours: &str, facts: minijinja::Value) -> Result<String, Failure> {
+    let template = fs::read_to_string(own).unwrap_or_else(|_| ours.to_owned());
     let mut environment = Environment::new();
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);

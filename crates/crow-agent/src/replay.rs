@@ -1,7 +1,8 @@
 //! What a client saw, told again from what is stored.
 
-use crow_core::{Call, Content, Entry, Facets, Prints, Status, Update};
+use crow_core::{Call, Compaction, CompactionStage, Content, Entry, Facets, Prints, Status, Update};
 
+use crate::compact;
 use crate::open::{CRASHED, Lives};
 use crate::supplies::is_added;
 
@@ -20,6 +21,17 @@ pub(crate) fn open_call(call: &Call, facets: Facets, lives: Lives) -> Update {
         content,
         prints: Prints::Nothing,
     }
+}
+
+/// Tells a compaction.
+pub(crate) fn compaction(by: &Compaction, window: u64) -> [Update; 3] {
+    let id = compact::id(by.at, by.tokens_before);
+    let stage = CompactionStage::Done { summary: by.summary.clone() };
+    [
+        compact::begun(id.clone()),
+        Update::Compaction { id, stage, text: compact::sentence(by) },
+        Update::Usage { used: by.tokens_after, size: window },
+    ]
 }
 
 /// Tells one entry as its updates; `calls` are those of the latest reply.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crow_acp::{Client, Editor, Steered};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Prompt, Reply, ReplyBuilder,
-    SessionId, Transcript, Turn, TurnEnd, Update,
+    SessionId, Transcript, Turn, TurnEnd, Update, limit,
 };
-use crow_model::{Ask, Listener};
+use crow_model::{Ask, Listener, ModelSettings};
 use crow_store::{StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
 use crate::clock;
+use crate::compact::compact;
 use crate::handle::MoreWords;
 use crate::hold::Told;
 use crate::hooks::{self, HookMarks, NotAsked};
@@ -79,11 +80,20 @@ pub(crate) async fn run_turn(
         next = match next {
             Next::Ask => {
                 cx.take_words(talk, more_words).await?;
-                tools = cx.toolbox.now();
-                let reply = cx.ask(&talk.transcript, &tools).await;
-                let next = turn.on_reply(&reply);
-                cx.store_reply(talk, reply).await?;
-                next
+                match turn.before_asking(talk.transcript.fill(), cx.limit()) {
+                    Next::Ask => {
+                        tools = cx.toolbox.now();
+                        let reply = cx.ask(&talk.transcript, &tools).await;
+                        let next = turn.on_reply(&reply);
+                        cx.store_reply(talk, reply).await?;
+                        next
+                    }
+                    first @ (Next::Compact(_) | Next::Run(_) | Next::End(_)) => first,
+                }
+            }
+            Next::Compact(occasion) => {
+                let (compacted, _) = compact(cx, talk, occasion, "").await?;
+                turn.on_compacted(compacted, talk.transcript.fill().measured)
             }
             Next::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
@@ -137,19 +147,39 @@ impl TurnCx<'_> {
         Ok(n_taken)
     }
 
+    /// The model that the session asks now, and how.
+    pub(crate) fn model(&self) -> Result<ModelSettings, Failure> {
+        let standing = self.standing.borrow().clone();
+        let mut settings = self.kit.model(standing.model.as_deref())?;
+        if let Some(effort) = standing.thought_level.effort() {
+            settings.reasoning_effort = Some(effort.to_owned());
+        }
+        Ok(settings)
+    }
+
+    /// The window of that model; nothing where none is configured.
+    pub(crate) fn window(&self) -> u64 {
+        self.model().map_or(0, |model| model.context_window)
+    }
+
+    /// How many tokens the context may have.
+    pub(crate) fn limit(&self) -> u64 {
+        let limits = self.kit.settings().limits;
+        match self.model() {
+            Ok(model) => limit(limits, model.context_window, model.max_tokens),
+            Err(_) => limit(limits, 0, None),
+        }
+    }
+
     async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> Reply {
         // A step has ended, and the model takes longer than the disk.
         self.kit.store.sync_soon();
         let seq = transcript.next_seq();
         let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
-        let standing = self.standing.borrow().clone();
-        let mut settings = match self.kit.model(standing.model.as_deref()) {
+        let settings = match self.model() {
             Ok(settings) => settings,
             Err(failure) => return failed(failure),
         };
-        if let Some(effort) = standing.thought_level.effort() {
-            settings.reasoning_effort = Some(effort.to_owned());
-        }
         let http = match self.kit.http().await {
             Ok(http) => http,
             Err(failure) => return failed(failure),
@@ -171,9 +201,7 @@ impl TurnCx<'_> {
         let usage = reply.usage;
         self.append(talk, Entry::Reply(reply)).await?;
         if let Some(usage) = usage {
-            let model = self.standing.borrow().model.clone();
-            let size = self.kit.model(model.as_deref()).map_or(0, |model| model.context_window);
-            self.client.tell(self.session, Update::Usage { used: usage.total(), size });
+            self.client.tell(self.session, Update::Usage { used: usage.total(), size: self.window() });
         }
         Ok(())
     }

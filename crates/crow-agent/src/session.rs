@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket};
 use crow_core::{
-    Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd, Update,
+    Compaction, Failure, FailureKind, MessageId, Mode, Options, Part, SessionId, ThoughtLevel, Transcript,
+    TurnEnd, Update,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -22,7 +23,7 @@ use crate::open;
 use crate::run_turn::{Conversation, OnDisk};
 use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
-use crate::turn_job::TurnJob;
+use crate::turn_job::{TurnJob, Work};
 
 /// Prompts that may wait behind a turn: people type them.
 const WAITING_MAX: usize = 16;
@@ -41,7 +42,10 @@ pub(crate) struct Opening {
     pub(crate) id: SessionId,
     pub(crate) place: Place,
     pub(crate) standing: Standing,
+    /// With everything that was said.
     pub(crate) talk: Conversation,
+    /// Those in force, oldest first.
+    pub(crate) compactions: Vec<Compaction>,
     pub(crate) title: Option<String>,
 }
 
@@ -68,14 +72,14 @@ struct Session {
 }
 
 enum State {
-    Idle(Conversation),
+    Idle(Box<Conversation>),
     Running { ticket: Option<Ticket>, more_words: mpsc::Sender<MoreWords> },
 }
 
 /// A prompt that waits behind a turn; it has no ticket when nobody waits for its end.
 struct Waiting {
     ticket: Option<Ticket>,
-    said: Vec<Spoken>,
+    work: Work,
     answer: Answer<TurnEnd>,
 }
 
@@ -88,7 +92,8 @@ pub(crate) fn start(
     turns: TaskTracker,
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
-    let Opening { id, place, standing, talk, .. } = opening;
+    let Opening { id, place, standing, mut talk, compactions, .. } = opening;
+    open::shorten(&mut talk.transcript, compactions);
     let turn = watch::Sender::new(CancellationToken::new());
     let gone = CancellationToken::new();
     let handle =
@@ -106,7 +111,7 @@ pub(crate) fn start(
         standing: watch::Sender::new(standing),
         inbox,
         own: sender.downgrade(),
-        state: State::Idle(talk),
+        state: State::Idle(Box::new(talk)),
         waiting: VecDeque::new(),
         closing: Vec::new(),
         n_notes: 0,
@@ -126,9 +131,7 @@ impl Session {
         self.open_stock();
         while let Some(msg) = self.inbox.recv().await {
             match msg {
-                SessionMsg::Prompt { ticket, said, answer } => {
-                    self.on_prompt(Waiting { ticket: Some(ticket), said, answer }).await;
-                }
+                SessionMsg::Prompt { ticket, said, answer } => self.on_prompt(ticket, said, answer).await,
                 SessionMsg::Withdraw { ticket } => self.on_withdraw(ticket),
                 SessionMsg::Steer { said, answer } => self.on_steer(said, answer),
                 SessionMsg::Cancel => self.on_cancel(),
@@ -187,25 +190,30 @@ impl Session {
         }
     }
 
-    async fn on_prompt(&mut self, prompt: Waiting) {
+    async fn on_prompt(&mut self, ticket: Ticket, said: Vec<Spoken>, answer: Answer<TurnEnd>) {
         if !self.closing.is_empty() {
-            return prompt.answer.give(Err(open::not_found(&self.id)));
+            return answer.give(Err(open::not_found(&self.id)));
         }
-        if let [Spoken::Part(Part::Text(text))] = prompt.said.as_slice()
-            && let Some(command) = commands::parse(text)
-        {
-            let said = self.run_command(&command).await;
-            self.note(said, prompt.answer);
-            return;
+        let mut chore = None;
+        if let [Spoken::Part(Part::Text(text))] = said.as_slice() {
+            if let Some(command) = commands::parse(text) {
+                let said = self.run_command(&command).await;
+                return self.note(said, answer);
+            }
+            chore = commands::chore(text);
         }
-        self.begin_or_wait(prompt);
+        let work = match chore {
+            Some(chore) => Work::Chore { chore, message: self.next_note() },
+            None => Work::Prompt(said),
+        };
+        self.begin_or_wait(Waiting { ticket: Some(ticket), work, answer });
     }
 
     /// Starts a turn, or has its prompt wait for the one that runs.
     fn begin_or_wait(&mut self, prompt: Waiting) {
         match &mut self.state {
             State::Idle(talk) => {
-                let talk = std::mem::take(talk);
+                let talk = std::mem::take(&mut **talk);
                 self.start_turn(talk, prompt);
             }
             State::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
@@ -262,11 +270,11 @@ impl Session {
                 client.tell(&id, Update::Notice(failure.sentence));
             }
         });
-        self.begin_or_wait(Waiting { ticket: None, said: words.said, answer });
+        self.begin_or_wait(Waiting { ticket: None, work: Work::Prompt(words.said), answer });
     }
 
     fn start_turn(&mut self, talk: Conversation, prompt: Waiting) {
-        let Waiting { ticket, said, answer } = prompt;
+        let Waiting { ticket, work, answer } = prompt;
         let cut = self.cut.child_token();
         self.turn.send_replace(cut.clone());
         let (words, more_words) = mpsc::channel(WAITING_MAX);
@@ -284,7 +292,7 @@ impl Session {
         };
         let own = self.own.clone();
         let (client, id) = (self.client.clone(), self.id.clone());
-        let turn = self.turns.spawn(job.run(talk, said, more_words));
+        let turn = self.turns.spawn(job.run(talk, work, more_words));
         self.turns.spawn(async move {
             let (talk, end, more_words) = match turn.await {
                 Ok(ended) => ended,
@@ -311,7 +319,7 @@ impl Session {
         let TurnEnded { talk, end, answer, mut more_words } = ended;
         let was_cut = matches!(end, Ok(TurnEnd::Cancelled));
         answer.give(end);
-        self.state = State::Idle(talk);
+        self.state = State::Idle(Box::new(talk));
         while let Ok(words) = more_words.try_recv() {
             if was_cut {
                 let why = "The turn was stopped before the model read this. Send it as a prompt.";
@@ -327,7 +335,7 @@ impl Session {
         if let State::Idle(talk) = &mut self.state
             && let Some(prompt) = self.waiting.pop_front()
         {
-            let talk = std::mem::take(talk);
+            let talk = std::mem::take(&mut **talk);
             self.start_turn(talk, prompt);
         }
     }
@@ -355,14 +363,19 @@ impl Session {
 
     /// Answers a command: its words, then the end of its turn.
     fn note(&mut self, text: String, answer: Answer<TurnEnd>) {
-        self.n_notes += 1;
-        let message = crow_core::MessageId::new(format!("note-{}", self.n_notes));
+        let message = self.next_note();
         self.client.tell(&self.id, Update::Text { message, text });
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
             client.flushed(&id).await;
             answer.give(Ok(TurnEnd::Done));
         });
+    }
+
+    /// Names the next message that is not stored.
+    fn next_note(&mut self) -> MessageId {
+        self.n_notes += 1;
+        MessageId::new(format!("note-{}", self.n_notes))
     }
 
     fn options(&self) -> Options {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place, Spoken};
 use crow_core::{
-    Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
+    Compacted, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::{self, Chore};
 use crate::handle::MoreWords;
 use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
@@ -22,6 +23,15 @@ use crate::{clock, open, spoken};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
+
+/// What a turn is for.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// The model answers what the person said.
+    Prompt(Vec<Spoken>),
+    /// What the model sees is changed; what came of it is told as this message.
+    Chore { chore: Chore, message: MessageId },
+}
 
 /// One turn with all it needs, on a task of its own.
 pub(crate) struct TurnJob {
@@ -41,11 +51,11 @@ impl TurnJob {
     pub(crate) async fn run(
         self,
         mut talk: Conversation,
-        said: Vec<Spoken>,
+        work: Work,
         mut more_words: mpsc::Receiver<MoreWords>,
     ) -> (Conversation, Result<TurnEnd, Failure>, mpsc::Receiver<MoreWords>) {
         tracing::info!(session = %self.id, "a turn begins");
-        let end = self.turn(&mut talk, said, &mut more_words).await;
+        let end = self.turn(&mut talk, work, &mut more_words).await;
         // Whoever has more to say from here on starts a turn of its own.
         more_words.close();
         match &end {
@@ -65,7 +75,7 @@ impl TurnJob {
     async fn turn(
         &self,
         talk: &mut Conversation,
-        said: Vec<Spoken>,
+        work: Work,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
         // Whatever fails from here on leaves it in doubt.
@@ -96,7 +106,7 @@ impl TurnJob {
             cut: &self.cut,
             hook_marks: HookMarks::default(),
         };
-        let end = self.turn_of_writer(&cx, talk, on_disk, (said, more_words)).await;
+        let end = self.turn_of_writer(&cx, talk, on_disk, (work, more_words)).await;
         self.kit.store.end_writing(writer).await;
         end
     }
@@ -107,7 +117,7 @@ impl TurnJob {
         cx: &TurnCx<'_>,
         talk: &mut Conversation,
         on_disk: OnDisk,
-        (said, more_words): (Vec<Spoken>, &mut mpsc::Receiver<MoreWords>),
+        (work, more_words): (Work, &mut mpsc::Receiver<MoreWords>),
     ) -> Result<TurnEnd, Failure> {
         match on_disk {
             // Another process may have gone on with it, or deleted it.
@@ -120,6 +130,38 @@ impl TurnJob {
             OnDisk::Unsure => talk.transcript = read_again(cx, &talk.transcript, &self.place).await?,
         }
         cx.close_open(talk, CRASHED).await?;
+        let end = match work {
+            Work::Prompt(said) => self.answer(cx, talk, said, more_words).await,
+            Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
+        }?;
+        talk.on_disk = OnDisk::Same;
+        Ok(end)
+    }
+
+    /// Changes what the model sees, and says what came of it.
+    async fn chore(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        chore: Chore,
+        message: MessageId,
+    ) -> Result<TurnEnd, Failure> {
+        let (compacted, text) = compact::run(cx, talk, chore).await?;
+        if compacted == Compacted::Cancelled {
+            return Ok(TurnEnd::Cancelled);
+        }
+        self.client.tell(&self.id, Update::Text { message, text: format!("{text}\n") });
+        Ok(TurnEnd::Done)
+    }
+
+    /// Has the model answer what the person said.
+    async fn answer(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        said: Vec<Spoken>,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
         let parts = match self.prepared(cx, talk, said).await {
             Ok(parts) => parts,
             Err(instead) => {
@@ -130,15 +172,14 @@ impl TurnJob {
         };
         let prompt = Prompt { id: talk.transcript.next_message(), parts };
         cx.append(talk, Entry::Prompt(prompt)).await?;
+        // The turn may shorten the transcript, from its beginning.
+        let title = talk.transcript.entries().iter().find_map(title_of).filter(|_| !talk.is_titled);
         let end = run_turn(cx, talk, more_words).await?;
-        if !talk.is_titled
-            && let Some(title) = talk.transcript.entries().iter().find_map(title_of)
-        {
+        if let Some(title) = title {
             self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
             talk.is_titled = true;
             self.client.tell(&self.id, Update::Title(title));
         }
-        talk.on_disk = OnDisk::Same;
         Ok(end)
     }
 
@@ -182,7 +223,7 @@ impl TurnJob {
 /// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
 async fn read_again(cx: &TurnCx<'_>, before: &Transcript, place: &Place) -> Result<Transcript, Failure> {
     match open::recover(cx.kit, cx.session).await {
-        Err(failure) if failure.kind == FailureKind::SessionNotFound && before.entries().is_empty() => {
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && before.next_seq() == 0 => {
             let coming = Coming::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
             Ok(Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?))
         }

@@ -72,7 +72,10 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
             Support::Full => None,
             Support::Partial { why } | Support::None { why } => Some(why),
         },
-        limits: Limits { requests_max: settings.requests_max },
+        limits: Limits {
+            requests_max: settings.requests_max,
+            compact_tokens_max: settings.compact_tokens_max,
+        },
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         mcp_servers: settings.mcp_servers,

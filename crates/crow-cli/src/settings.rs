@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) database: Address,
     /// Model calls in one prompt turn.
     pub(crate) requests_max: u32,
+    /// Tokens in context beyond which a conversation is compacted.
+    pub(crate) compact_tokens_max: u64,
     /// The mode a session starts in.
     pub(crate) mode: Mode,
     /// Which commands run in the sandbox.

@@ -1,13 +1,29 @@
-//! What the model still sees of a conversation that became too long for it.
+//! Making a conversation shorter for the model: what of it goes, what stays word for word, and what stands for the
+//! rest. Everything is decided here; it asks no model and stores nothing. The journal of a session is never touched:
+//! a [`Compaction`] only says how it is shown.
+
+mod attempt;
+mod clip;
+mod cut;
+mod foreword;
+mod prune;
+mod size;
+mod source;
 
 use crate::CallId;
 
-/// A view of a conversation; the newest one alone decides, and nothing is removed by it.
+pub use attempt::{Attempt, Rejected, Step};
+pub use size::{Fill, limit};
+
+pub(crate) use foreword::{foreword, removed};
+pub(crate) use size::{of_entry, of_outcome, of_prompt, of_text};
+
+/// How a session is shown to the model from some time on. It says everything: the newest alone decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compaction {
     /// How many entries the session had when it was made; what is said later stands as it is.
     pub at: u64,
-    /// Place of the first entry the model still sees as it was said: a prompt or a reply, never a result.
+    /// Place of the first entry the model still sees as it was said (a prompt or a reply, never a result).
     pub keep_from: u64,
     /// Places of earlier prompts that the model still sees verbatim, oldest first.
     pub said: Vec<u64>,
@@ -17,6 +33,20 @@ pub struct Compaction {
     pub pruned: Vec<CallId>,
     /// Tokens in context before it.
     pub tokens_before: u64,
-    /// Tokens in context after it.
+    /// Tokens in context after it, by our measure.
     pub tokens_after: u64,
 }
+
+/// Why a conversation is to be made shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// It has passed the limit.
+    Full,
+    /// The provider refused it as too long, whatever we thought of its size.
+    Overflow,
+    /// The person wants it so.
+    Asked,
+}
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@ pub mod repair;
 pub mod shell;
 pub mod slash;
 
-pub use compaction::Compaction;
+pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit};
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
@@ -42,7 +42,7 @@ pub use permission::{
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use spelling::nearest;
-pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, Transcript};
+pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
 pub use trust::{ContentHash, Ledger, Supply, Trust, Word, trust};
-pub use turn::{Limits, Next, Turn, TurnEnd};
-pub use update::{CommandInfo, ModelInfo, Options, Prints, ThoughtLevel, Update};
+pub use turn::{Compacted, Limits, Next, Turn, TurnEnd};
+pub use update::{CommandInfo, CompactionStage, ModelInfo, Options, Prints, ThoughtLevel, Update};

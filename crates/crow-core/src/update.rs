@@ -98,6 +98,31 @@ pub enum Update {
     Commands(Vec<CommandInfo>),
     /// Something the person should know that is not the model's words.
     Notice(String),
+    /// The conversation is made shorter for the model.
+    Compaction {
+        /// Its name in the session; the same live and in replay.
+        id: String,
+        /// How far it is.
+        stage: CompactionStage,
+        /// The same in a sentence.
+        text: String,
+    },
+}
+
+/// How far a compaction is. Each that has started ends as one of the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompactionStage {
+    /// It has begun.
+    Started,
+    /// The conversation is shorter.
+    Done {
+        /// What the model is told of what it no longer sees.
+        summary: Option<String>,
+    },
+    /// Everything stays as it was.
+    Failed,
+    /// The person stopped it; everything stays as it was.
+    Cancelled,
 }
 
 /// How a client sees what a call prints while it runs.

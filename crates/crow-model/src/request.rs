@@ -5,7 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{Arguments, Call, CallId, Entry, ForModel, Outcome, Part, Prompt, Reply, ToolSpec, link};
+use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Prompt, Reply, Shown, ToolSpec, link};
 use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -172,25 +172,25 @@ impl Serialize for Messages<'_> {
         }
         let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
         let mut images: Vec<WirePart<'_>> = Vec::new();
-        for entry in self.0.entries() {
+        for step in self.0.steps() {
             // Most providers take text only in a result, so its images wait until the last result is said.
-            if !matches!(entry, Entry::Result { .. }) && !images.is_empty() {
+            if !matches!(step, Shown::Result { .. }) && !images.is_empty() {
                 messages.serialize_element(&images_of_results(&mut images))?;
             }
-            match entry {
-                Entry::Prompt(prompt) => {
+            match step {
+                Shown::Prompt(prompt) => {
                     if let Some(content) = user_content(prompt) {
                         messages.serialize_element(&Message::User { content })?;
                     }
                 }
-                Entry::Reply(reply) => {
+                Shown::Reply(reply) => {
                     names = call_names(reply);
                     if let Some(message) = assistant(reply, &names) {
                         messages.serialize_element(&message)?;
                     }
                 }
-                Entry::Result { call, outcome, .. } => {
-                    let name = names.iter().find(|(id, _)| id == call);
+                Shown::Result { call, outcome } => {
+                    let name = names.iter().find(|(id, _)| *id == call);
                     // The transcript has a reply before each result; without one there is nothing to say.
                     let Some((_, name)) = name else { continue };
                     let content = result_text(outcome);

@@ -1,13 +1,17 @@
 mod crash;
 mod files;
+mod kept;
 mod server;
 
+use self::kept::{
+    a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
+    changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
+    one_image_is_kept_once, search_stays_in_a_session_and_goes_on, the_newest_compaction_in_force_counts,
+    what_is_old_is_pruned,
+};
 use std::path::{Path, PathBuf};
 
-use crow_core::{
-    CallId, Compaction, ContentHash, Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId,
-    ThoughtLevel, Usage,
-};
+use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
 use proptest::{
     collection::vec,
     prelude::ProptestConfig,
@@ -17,10 +21,7 @@ use proptest::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{
-    Address, Before, Cursor, ListQuery, NewFileChange, NewSession, Range, SearchQuery, Store, StoreError,
-    Timestamp, hashing, row,
-};
+use crate::{Address, Cursor, ListQuery, NewSession, SearchQuery, Store, StoreError, Timestamp, row};
 
 /// Where a test has its database: in a folder of its own, or as a database of its own on the server that
 /// `CROW_TEST_POSTGRES` names.
@@ -422,201 +423,4 @@ async fn a_closed_store_says_so(place: Place) {
     store.close().await.unwrap();
     assert!(matches!(say(&clone, &session, 0, "x").await, Err(StoreError::Closed)));
     assert!(place.open().await.load(&session).await.unwrap().is_some());
-}
-
-async fn search_stays_in_a_session_and_goes_on(place: Place) {
-    let store = place.open().await;
-    let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
-    for seq in 0..3 {
-        say(&store, &one, seq, "feather").await.unwrap();
-    }
-    say(&store, &other, 0, "feather").await.unwrap();
-    let within = |session: &SessionId, offset| SearchQuery {
-        session: Some(session.clone()),
-        limit: 2,
-        offset,
-        ..words("feather")
-    };
-    let n_found = async |query| store.search(query).await.unwrap().len();
-    assert_eq!(n_found(words("feather")).await, 4);
-    assert_eq!(n_found(within(&other, 0)).await, 1);
-    assert_eq!((n_found(within(&one, 0)).await, n_found(within(&one, 2)).await), (2, 1));
-}
-
-async fn one_image_is_kept_once(place: Place) {
-    let store = place.open().await;
-    let image = Part::Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into() };
-    let odd = Part::Image { mime: "image/png".into(), data: "not base64".into() };
-    let parts = vec![image.clone(), image.clone(), odd];
-    let shown = Entry::Prompt(Prompt { id: MessageId::at(0), parts });
-    let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
-    for session in [&one, &other] {
-        put(&store, session, 0, &shown).await.unwrap();
-    }
-    assert_eq!((place.count("blobs"), place.count("blob_uses")), (1, 2));
-    assert_eq!(store.load(&one).await.unwrap().unwrap().entries, std::slice::from_ref(&shown));
-    store.delete(&one).await.unwrap();
-    assert_eq!(store.load(&other).await.unwrap().unwrap().entries, [shown]);
-    store.delete(&other).await.unwrap();
-    assert_eq!(place.count("blobs"), 0);
-}
-
-async fn messages_are_read_in_pages(place: Place) {
-    let store = place.open().await;
-    let session = begin(&store, "/p", 1).await;
-    for seq in 0..5 {
-        say(&store, &session, seq, &format!("word {seq}")).await.unwrap();
-    }
-    let page = store.messages(&session, Range { from: 3, limit: 10 }).await.unwrap();
-    assert_eq!(page.iter().map(|message| message.seq).collect::<Vec<_>>(), [3, 4]);
-    assert_eq!((&page[0].entry, page[0].created), (&prompt(3, "word 3"), Timestamp(1_003)));
-    assert_eq!(store.messages(&session, Range { from: 0, limit: 2 }).await.unwrap().len(), 2);
-}
-
-async fn the_newest_compaction_in_force_counts(place: Place) {
-    let store = place.open().await;
-    let session = begin(&store, "/p", 1).await;
-    say(&store, &session, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    let first = Compaction {
-        at: 9,
-        keep_from: 7,
-        said: vec![0, 4],
-        summary: Some("It \"began\".".into()),
-        pruned: vec![CallId::at(8, 0), CallId::at(8, 1)],
-        tokens_before: 900,
-        tokens_after: 90,
-    };
-    let cleared = Compaction { at: 12, keep_from: 12, said: vec![], summary: None, pruned: vec![], ..first };
-    for compaction in [&first, &cleared] {
-        store.compact(&writer, compaction, Timestamp(5)).await.unwrap();
-    }
-    let in_force = async || store.load(&session).await.unwrap().unwrap().compactions;
-    assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
-    assert_eq!(store.undo_compaction(&writer, Timestamp(6)).await.unwrap(), Some(cleared.clone()));
-    assert_eq!(in_force().await, std::slice::from_ref(&first));
-    store.compact(&writer, &cleared, Timestamp(7)).await.unwrap();
-    assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
-    for taken_back in [Some(cleared), Some(first), None] {
-        assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
-    }
-    assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
-}
-
-async fn a_copy_goes_its_own_way(place: Place) {
-    let store = place.open().await;
-    let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
-    store.set_title(&session, "Nest").await.unwrap();
-    say(&store, &session, 0, "feather").await.unwrap();
-    put(&store, &session, 1, &reply(1, "found")).await.unwrap();
-    assert!(!store.fork(&SessionId::new("nobody"), &copy, Timestamp(9)).await.unwrap());
-    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
-    let again = store.fork(&session, &copy, Timestamp(9)).await;
-    assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == copy));
-    say(&store, &copy, 2, "only here").await.unwrap();
-    store.delete(&session).await.unwrap();
-
-    let stored = store.load(&copy).await.unwrap().unwrap();
-    assert_eq!(stored.entries, [prompt(0, "feather"), reply(1, "found"), prompt(2, "only here")]);
-    assert_eq!((stored.session.title.as_deref(), stored.session.forked_from), (Some("Nest"), Some(session)));
-    assert_eq!(stored.system_prompt, "You are a crow.");
-    assert_eq!(store.search(words("feather")).await.unwrap()[0].session, copy);
-}
-
-async fn changes_of_the_last_turn_come_back(place: Place) {
-    let store = place.open().await;
-    let session = begin(&store, "/p", 1).await;
-    let writer = store.begin_writing(&session).await.unwrap();
-    let after = |text: &str| Some(hashing::long(text.as_bytes()));
-    let change = |turn, path: &str, before, after: Option<ContentHash>| NewFileChange {
-        turn,
-        call: CallId::at(turn + 1, 0),
-        path: path.into(),
-        before,
-        after,
-    };
-    let content = |text: &str| Before::Content { bytes: text.into(), mode: Some(0o644) };
-    let keep = async |change| store.keep_change(&writer, change, Timestamp(3)).await.unwrap();
-    keep(change(0, "/p/a", Before::Missing, after("one"))).await;
-    let second = keep(change(4, "/p/a", content("one"), after("two"))).await;
-    let third = keep(change(4, "/p/b", Before::Unknown, None)).await;
-    store.change_left(&writer, second, after("2")).await.unwrap();
-
-    let last = async || {
-        let changes = store.last_changes(&session).await.unwrap();
-        changes.into_iter().map(|change| (change.turn, change.path, change.before, change.after)).collect()
-    };
-    let wanted: Vec<(u64, String, Before, Option<ContentHash>)> =
-        vec![(4, "/p/a".into(), content("one"), after("2")), (4, "/p/b".into(), Before::Unknown, None)];
-    let now: Vec<_> = last().await;
-    assert_eq!(now, wanted);
-    store.changes_undone(&writer, vec![second, third], Timestamp(9)).await.unwrap();
-    let now: Vec<_> = last().await;
-    assert_eq!(now, [(0, "/p/a".into(), Before::Missing, after("one"))]);
-    store.end_writing(writer).await;
-    store.delete(&session).await.unwrap();
-    assert_eq!((place.count("file_changes"), place.count("blobs")), (0, 0));
-}
-
-async fn families_are_listed(place: Place) {
-    let store = place.open().await;
-    let root = begin(&store, "/p", 1).await;
-    let child_of = async |parent: &SessionId, now| {
-        let new = NewSession { parent: Some(parent.clone()), ..session_in("/p", now) };
-        named(&store, new).await.unwrap()
-    };
-    let (second, first) = (child_of(&root, 3).await, child_of(&root, 2).await);
-    let grandchild = child_of(&first, 4).await;
-    begin(&store, "/p", 5).await;
-    let family = store.family(&root).await.unwrap();
-    let ids: Vec<&SessionId> = family.iter().map(|row| &row.id).collect();
-    assert_eq!(ids, [&root, &first, &second, &grandchild]);
-}
-
-async fn what_is_old_is_pruned(place: Place) {
-    let store = place.open().await;
-    let (old, young) = (begin(&store, "/p", 10).await, begin(&store, "/p", 2_000).await);
-    let old_too = begin(&store, "/p", 20).await;
-    let found = store.older_than(Timestamp(1_000)).await.unwrap();
-    let ids: Vec<SessionId> = found.into_iter().map(|row| row.id).collect();
-    assert_eq!(ids, [old, old_too]);
-    assert_eq!(store.prune(ids).await.unwrap(), 2);
-    assert!(store.load(&young).await.unwrap().is_some());
-    assert_eq!(place.count("sessions"), 1);
-}
-
-async fn a_sound_database_has_no_findings(place: Place) {
-    let store = place.open().await;
-    say(&store, &begin(&store, "/p", 1).await, 0, "hello").await.unwrap();
-    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
-}
-
-async fn a_draft_outlives_its_process(place: Place) {
-    let store = place.open().await;
-    let session = begin(&store, "/p", 1).await;
-    say(&store, &session, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    let mut draft = store.draft(&writer, 1);
-    for (thought, text) in [("Hm", ""), (". ", "Well"), ("", ", yes — 🦀")] {
-        draft.thought(thought);
-        draft.text(text);
-        draft.keep();
-    }
-    draft.text("never shown");
-    let (other, nobody) = (place.open().await, SessionId::new("nobody"));
-    let read = other.read_draft(&session, 1).await.unwrap();
-    assert_eq!(
-        (read.thought.as_str(), read.text.as_str(), read.id),
-        ("Hm. ", "Well, yes — 🦀", MessageId::at(1))
-    );
-    assert_eq!((other.read_draft(&session, 2).await, other.read_draft(&nobody, 1).await), (None, None));
-    draft.done();
-    assert_eq!(other.read_draft(&session, 1).await, None);
-
-    let mut draft = store.draft(&writer, 1);
-    draft.text("Well");
-    draft.keep();
-    store.end_writing(writer).await;
-    store.delete(&session).await.unwrap();
-    assert_eq!(other.read_draft(&session, 1).await, None);
 }

@@ -331,7 +331,7 @@ impl World {
         let world = Self { folder: tempfile::tempdir().expect("a folder can be made") };
         std::fs::create_dir_all(world.project()).expect("a folder can be made");
         world.configure(&format!(
-            "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 8000 }}\nmax_retries_per_step: 0\n"
+            "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\n"
         ));
         world
     }

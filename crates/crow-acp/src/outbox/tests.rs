@@ -44,7 +44,8 @@ fn shown(update: &Update) -> String {
         | Update::Mode(_)
         | Update::Options(_)
         | Update::Commands(_)
-        | Update::Notice(_) => format!("{update:?}"),
+        | Update::Notice(_)
+        | Update::Compaction { .. } => format!("{update:?}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What updates cost while they wait for a client that is behind.
 
-use crow_core::{Content, Part, Update};
+use crow_core::{CompactionStage, Content, Part, Update};
 use serde_json::{Map, Value};
 
 /// What an update costs while it waits, roughly.
@@ -8,6 +8,10 @@ pub(super) fn weight(update: &Update) -> usize {
     match update {
         Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
         Update::Output { text, .. } => text.len(),
+        Update::Compaction { stage: CompactionStage::Done { summary: Some(summary) }, text, .. } => {
+            text.len() + summary.len()
+        }
+        Update::Compaction { text, .. } => text.len(),
         Update::Prompt { part, .. } => part_bytes(part),
         Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
         Update::CallChanged { content: Some(content), .. } => content_bytes(content),

@@ -52,6 +52,7 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
         wire::SessionUpdate::UsageUpdate(usage) => Heard::Usage { used: usage.used, size: usage.size },
         wire::SessionUpdate::CurrentModeUpdate(mode) => Heard::Mode(mode.current_mode_id.0.to_string()),
         wire::SessionUpdate::Notice(notice) => Heard::Notice(notice.title),
+        wire::SessionUpdate::CompactionUpdate(update) => Heard::Compaction(compaction(update)?),
         _ => return None,
     })
 }
@@ -90,6 +91,22 @@ pub(crate) fn stop_reason(reason: wire::StopReason) -> StopReason {
         wire::StopReason::Refusal => StopReason::Refusal,
         wire::StopReason::Cancelled => StopReason::Cancelled,
         _ => StopReason::EndTurn,
+    }
+}
+
+/// Reads how a compaction ended, in a sentence; nothing while it goes on.
+fn compaction(update: wire::CompactionUpdate) -> Option<String> {
+    match update.status {
+        wire::CompactionStatus::Completed => {
+            let summary = update.summary.take().unwrap_or_default();
+            let said = summary.into_iter().next().and_then(text_of);
+            Some(said.unwrap_or_else(|| "the conversation was compacted".to_owned()))
+        }
+        wire::CompactionStatus::Failed => {
+            let error = update.error.take();
+            Some(error.unwrap_or_else(|| "the conversation could not be compacted".to_owned()))
+        }
+        _ => None,
     }
 }
 

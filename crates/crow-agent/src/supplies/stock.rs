@@ -219,6 +219,11 @@ impl Stock {
         }
     }
 
+    /// Tells the model again of every skill that it can no longer see.
+    pub(crate) async fn forget_known(&self) {
+        self.state.lock().await.known.clear();
+    }
+
     /// Adds to what the person said what their command stands for, and the skills that the model does not know.
     pub(crate) async fn complete(&self, parts: Vec<Part>, transcript: &Transcript) -> Vec<Part> {
         let supplies = self.now();

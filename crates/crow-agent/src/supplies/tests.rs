@@ -53,7 +53,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         models: Vec::new(),
         mode: Mode::Ask,
         rules: Rules::default(),
-        limits: Limits { requests_max: 1 },
+        limits: Limits { requests_max: 1, compact_tokens_max: 1000 },
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),
         sandbox: Sandbox::default(),

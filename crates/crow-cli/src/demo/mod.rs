@@ -32,6 +32,8 @@ const PRICE: &str = include_str!("../../demo/price.sh");
 const TEST: &str = include_str!("../../demo/test.sh");
 const TASK: &str = "The tests of this project fail. Find out why, mend it, and show that they pass.";
 
+/// Far more tokens than the script has.
+const WINDOW: u64 = 32_000;
 /// The script needs five replies; a sixth is a mistake.
 const REQUESTS_MAX: u32 = 6;
 
@@ -136,7 +138,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         name: "scripted".into(),
         provider,
         model: "scripted".into(),
-        context_window: 32_000,
+        context_window: WINDOW,
         max_tokens: None,
         temperature: None,
         reasoning_effort: None,
@@ -147,6 +149,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         dir: home.join("crow"),
         models: vec![model],
         database: Address::File(home.join("crow").join("crow.db")),
+        compact_tokens_max: WINDOW,
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
         sandbox: Sandbox::default(),

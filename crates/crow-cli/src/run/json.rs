@@ -39,7 +39,9 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 self.text.push_str(&text);
                 json!({"type": "message", "text": text})
             }
-            Heard::Thought(text) | Heard::Notice(text) => json!({"type": "thought", "text": text}),
+            Heard::Thought(text) | Heard::Notice(text) | Heard::Compaction(text) => {
+                json!({"type": "thought", "text": text})
+            }
             Heard::Call { id, title, status, content, input, .. } => {
                 if title.is_some() {
                     // What was said before a call led up to it.

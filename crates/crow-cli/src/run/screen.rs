@@ -262,6 +262,7 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
             Heard::Text(text) => self.on_text(&plain(&text)),
             Heard::Thought(text) => self.on_thought(&plain(&text)),
             Heard::Notice(text) => self.line(Style::new().yellow(), &one_line(&text)),
+            Heard::Compaction(text) => self.line(Style::new().dim(), &one_line(&text)),
             Heard::Call { id, title, status, content, .. } => {
                 if self.live.on_call(id, title, status, content) { self.on_live() } else { Ok(()) }
             }

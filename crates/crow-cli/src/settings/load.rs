@@ -30,6 +30,8 @@ use servers::Servers;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
 const REQUESTS_MAX: u32 = 200;
+/// What fits the models with a window of 200,000 and leaves them room; smaller windows bring it down by themselves.
+const COMPACT_TOKENS_MAX: u64 = 180_000;
 /// Most failures of a busy provider are over after three more tries.
 const RETRIES_MAX: u32 = 3;
 /// What nearly every current model has at least.
@@ -64,6 +66,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         models: loader.models(&top)?,
         database,
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
+        compact_tokens_max: top.compact_tokens_max.unwrap_or(COMPACT_TOKENS_MAX),
         mode: top.permissions.mode.unwrap_or_default(),
         sandbox: top.permissions.sandbox,
         network: top.permissions.network,
@@ -140,6 +143,7 @@ struct Top<'a> {
     max_tokens: Option<u64>,
     retries_max: Option<u32>,
     requests_max: Option<u32>,
+    compact_tokens_max: Option<u64>,
     permissions: Permissions,
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
@@ -182,6 +186,9 @@ impl Loader<'_> {
                 }
                 "MAX_TURN_REQUESTS" | "max_turn_requests" => {
                     top.requests_max = self.positive(key, &field.node)?;
+                }
+                "MAX_COMPACT_TOKENS" | "max_compact_tokens" => {
+                    top.compact_tokens_max = self.positive(key, &field.node)?;
                 }
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,

@@ -26,7 +26,7 @@ fn plain_answer() {
             > prompt hello
             < thought[msg-1] They greet.
             < text[msg-1] Hello there.
-            < usage 24/8000
+            < usage 24/32000
             < title hello
             = end_turn
             model saw user: "hello"
@@ -47,12 +47,12 @@ fn tool_round() {
         &expect![[r#"
             > prompt what does a.txt say?
             < text[msg-1] I look.
-            < usage 39/8000
+            < usage 39/32000
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tapples\n"
             < text[msg-3] It says apples.
-            < usage 55/8000
+            < usage 55/32000
             < title what does a.txt say?
             = end_turn
             model saw user: "what does a.txt say?"
@@ -345,7 +345,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             = end_turn
             > prompt read and wait
             < text[msg-1] Both.
-            < usage 46/8000
+            < usage 46/32000
             < call call-1-0 terminal "`echo started; tail -f /dev/null`" pending {"command":"echo started; tail -f /dev/null"}
             < call call-1-1 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
@@ -355,7 +355,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             > load
             < prompt[msg-0] read and wait
             < text[msg-1] Both.
-            < usage 46/8000
+            < usage 46/32000
             < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
             = loaded
@@ -389,17 +389,17 @@ fn replay_is_what_was_live() {
             > prompt plan and read
             < thought[msg-1] Plan first.
             < text[msg-1] A plan.
-            < usage 15/8000
+            < usage 15/32000
             < call call-1-0 todo "Plan" pending {"entries":[{"content":"Read","status":"in_progress"}]}
             < call call-1-0 in_progress
             < call call-1-0 completed "the plan has 1 steps, 0 completed"
             < plan in_progress Read
-            < usage 25/8000
+            < usage 25/32000
             < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-3-0 in_progress
             < call call-3-0 completed "     1\tone\n"
             < text[msg-5] One.
-            < usage 35/8000
+            < usage 35/32000
             < title plan and read
             = end_turn
             > kill
@@ -407,13 +407,13 @@ fn replay_is_what_was_live() {
             < prompt[msg-0] plan and read
             < thought[msg-1] Plan first.
             < text[msg-1] A plan.
-            < usage 15/8000
+            < usage 15/32000
             < call call-1-0 todo "Plan" completed {"entries":[{"content":"Read","status":"in_progress"}]} "the plan has 1 steps, 0 completed"
             < plan in_progress Read
-            < usage 25/8000
+            < usage 25/32000
             < call call-3-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tone\n"
             < text[msg-5] One.
-            < usage 35/8000
+            < usage 35/32000
             < title plan and read
             = loaded
             model saw user: "plan and read"
@@ -439,12 +439,12 @@ fn far_below_the_window_nothing_is_compacted() {
         &expect![[r#"
             > prompt one
             < text[msg-1] One.
-            < usage 12/8000
+            < usage 12/32000
             < title one
             = end_turn
             > prompt two
             < text[msg-3] Two.
-            < usage 22/8000
+            < usage 22/32000
             = end_turn
             model saw user: "one"
             model saw assistant: "One."

@@ -10,6 +10,9 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 /// What the model says in most of these tests.
+/// The commands that every session has.
+const OWN: [&str; 8] = ["clear", "compact", "help", "mode", "model", "sessions", "stop", "undo"];
+
 const HELLO: &str = "text \"Hello.\"";
 
 /// Not a test: what the servers of the others are.
@@ -127,7 +130,7 @@ impl Stage {
         let Some((_, offer)) = offers.next_back() else { return Vec::new() };
         let names = offer["availableCommands"].as_array().into_iter().flatten();
         let names = names.filter_map(|command| command["name"].as_str());
-        names.filter(|name| !["help", "mode", "model", "stop"].contains(name)).map(str::to_owned).collect()
+        names.filter(|name| !OWN.contains(name)).map(str::to_owned).collect()
     }
 
     fn has_trust(&self) -> bool {

@@ -21,7 +21,7 @@ fn check(script: &str, expected: &Expect) {
         Entry::Result { call, .. } => format!("  {call}\n"),
     }));
     shown.push_str(&match transcript.for_model() {
-        Ok(view) => format!("{}: {} entries\n", view.system(), view.entries().len()),
+        Ok(view) => format!("{}: {} entries\n", view.system(), view.steps().count()),
         Err(refusal) => format!("{refusal}\n"),
     });
     expected.assert_eq(&shown);

@@ -1,6 +1,6 @@
 use crow_core::{
-    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, Status, ToolKind,
-    ToolSpec, Touch, Transcript,
+    Arguments, Call, CallId, Compaction, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply,
+    Status, ToolKind, ToolSpec, Touch, Transcript,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -56,6 +56,11 @@ fn check(entries: Vec<Entry>, expected: &Expect) {
     for entry in entries {
         transcript.push(entry).unwrap();
     }
+    check_transcript(&transcript, expected);
+}
+
+#[track_caller]
+fn check_transcript(transcript: &Transcript, expected: &Expect) {
     let bytes = body(&settings(), transcript.for_model().unwrap(), &tools()).unwrap();
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::violations(&body), [""; 0]);
@@ -142,6 +147,41 @@ fn a_reply_cut_while_thinking_is_no_message() {
             {"role":"user","content":"one"}
             {"role":"user","content":"two"}
         "#]],
+    );
+}
+
+#[test]
+fn what_was_compacted() {
+    let mut transcript = Transcript::new("be good");
+    for entry in [
+        say("use port 7"),
+        reply(1, "fine", &[]),
+        prompt(vec![Part::Text("like this".to_owned()), image()]),
+        reply(3, "", &["x", "y"]),
+        result(3, 0, vec![Part::Text("long".to_owned()), image()]),
+        result(3, 1, vec![Part::Text("short".to_owned())]),
+    ] {
+        transcript.push(entry).unwrap();
+    }
+    let by = Compaction {
+        at: 6,
+        keep_from: 3,
+        said: vec![0, 2],
+        summary: Some("A port was chosen.".to_owned()),
+        pruned: vec![CallId::at(3, 0)],
+        tokens_before: 20,
+        tokens_after: 10,
+    };
+    transcript.compact(by).unwrap();
+    check_transcript(
+        &transcript,
+        &expect![[r#"
+        {"role":"system","content":"be good"}
+        {"role":"user","content":[{"type":"text","text":"This conversation was compacted: what came before the messages below is left out. The tool query_session reads it, query_memory finds words in it.\n\nWhat the person said in it, word for word, oldest first:\n\n<said>\nuse port 7\n</said>\n\n<said>\nlike this\n[an image]\n</said>\n\nWhat happened in it, as you noted it down:\n\n<summary>\nA port was chosen.\n</summary>"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}
+        {"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"y","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}}]}
+        {"role":"tool","tool_call_id":"x","content":"(this output was removed to save room; query_session reads it, or run the call again)"}
+        {"role":"tool","tool_call_id":"y","content":"short"}
+    "#]],
     );
 }
 

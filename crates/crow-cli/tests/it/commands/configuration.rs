@@ -192,10 +192,10 @@ fn no_home() {
         &stage,
         "crow=$HOME/.crow; unset HOME; crow -d $crow models",
         &expect![[r#"
-        exit 0
-        NAME      PROVIDER  MODEL     WINDOW
-        scripted  fake      scripted  8000    default
-    "#]],
+            exit 0
+            NAME      PROVIDER  MODEL     WINDOW
+            scripted  fake      scripted  32000   default
+        "#]],
     );
 }
 

@@ -1,0 +1,97 @@
+//! How much of a window things take, by our own measure: bytes. A provider's count corrects it where there is one.
+
+use crate::{Arguments, Entry, Limits, Outcome, Part, Prompt, Reply};
+
+/// English prose has a little more, code a little less.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Providers charge an image by its area; a screenshot comes to about this.
+const IMAGE_TOKENS: u64 = 1_500;
+
+/// What a message takes beside its words.
+const MESSAGE_TOKENS: u64 = 4;
+
+/// Part of the window that a reply may need when nobody says how long it may be.
+const REPLY_PART: u64 = 8;
+
+/// How full the context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Tokens in context, by the provider's last count where there is one.
+    pub tokens: u64,
+    /// The same by our own measure alone, which tells growth from one time to the next.
+    pub measured: u64,
+}
+
+/// How many tokens the context may have: what is configured, and what leaves the model room for its reply.
+pub fn limit(limits: Limits, window: u64, reply_max: Option<u64>) -> u64 {
+    let room = reply_max.unwrap_or(window / REPLY_PART).min(window / 2);
+    match window {
+        0 => limits.compact_tokens_max,
+        window => limits.compact_tokens_max.min(window - room),
+    }
+}
+
+pub(crate) fn of_entry(entry: &Entry) -> u64 {
+    match entry {
+        Entry::Prompt(prompt) => of_prompt(prompt),
+        Entry::Reply(reply) => of_reply(reply),
+        Entry::Result { outcome, .. } => of_outcome(outcome),
+    }
+}
+
+pub(crate) fn of_prompt(prompt: &Prompt) -> u64 {
+    MESSAGE_TOKENS + of_parts(&prompt.parts)
+}
+
+pub(crate) fn of_outcome(outcome: &Outcome) -> u64 {
+    MESSAGE_TOKENS + of_parts(&outcome.for_model)
+}
+
+/// The thought of a reply is not sent again.
+fn of_reply(reply: &Reply) -> u64 {
+    let calls = reply.calls.iter().map(|call| {
+        let arguments = match &call.arguments {
+            Arguments::Valid(value) | Arguments::Repaired { value, .. } => {
+                value.iter().map(|(name, value)| name.len() + json_bytes(value)).sum()
+            }
+            Arguments::Unreadable { .. } => 0,
+        };
+        MESSAGE_TOKENS + tokens(call.name.len() + call.provider_id.len() + arguments)
+    });
+    MESSAGE_TOKENS + of_text(&reply.text) + calls.sum::<u64>()
+}
+
+fn json_bytes(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => 4,
+        serde_json::Value::String(text) => text.len(),
+        serde_json::Value::Array(items) => items.iter().map(json_bytes).sum(),
+        serde_json::Value::Object(object) => {
+            object.iter().map(|(name, value)| name.len() + json_bytes(value)).sum()
+        }
+    }
+}
+
+fn of_parts(parts: &[Part]) -> u64 {
+    let parts = parts.iter().map(|part| match part {
+        Part::Text(text) => of_text(text),
+        Part::Image { .. } => IMAGE_TOKENS,
+        Part::Link { uri, name, .. } => tokens(uri.len() + name.len()),
+        Part::Resource { uri, text, .. } => tokens(uri.len() + text.len()),
+    });
+    parts.sum()
+}
+
+pub(crate) fn of_text(text: &str) -> u64 {
+    tokens(text.len())
+}
+
+fn tokens(n_bytes: usize) -> u64 {
+    (n_bytes as u64).div_ceil(BYTES_PER_TOKEN)
+}
+
+/// How many bytes come to so many tokens.
+pub(super) fn bytes(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,57 @@
+//! What the person said early is there after many compactions, whatever the model writes.
+
+use super::*;
+
+const LIMIT: u64 = 4_000;
+
+/// Twenty-five compactions; the model sums up as the function says. Gives the last request.
+fn many(first: &str, filler: usize, sum_up: impl Fn(&str) -> String) -> (usize, String) {
+    let mut transcript = Transcript::new("be brief");
+    prompt(&mut transcript, first);
+    let mut n_compactions = 0;
+    for round in 0.. {
+        if n_compactions == 25 {
+            break;
+        }
+        prompt(&mut transcript, &format!("step {round}{}", " and so on".repeat(filler)));
+        say(&mut transcript, "call", 2000);
+        say(&mut transcript, "reply", 200);
+        if transcript.fill().tokens <= LIMIT {
+            continue;
+        }
+        let (mut attempt, mut step) = Attempt::start(&transcript, Occasion::Full, LIMIT);
+        loop {
+            step = match step {
+                Step::Summarise { source } => attempt.on_summary(&transcript, &reply(0, &sum_up(&source), 0)),
+                Step::Verify { .. } => attempt.on_check(&transcript, &answer("complete")),
+                Step::Commit(by) => {
+                    transcript.compact(by).unwrap();
+                    break;
+                }
+                Step::Reject(rejected) => panic!("{rejected}"),
+            };
+        }
+        n_compactions += 1;
+        assert!(transcript.fill().tokens < LIMIT, "{:?}", transcript.fill());
+        assert!(transcript.entries().len() < 20, "the entries before the cut are gone");
+    }
+    (n_compactions, format!("{:?}", transcript.for_model().unwrap().steps().collect::<Vec<_>>()))
+}
+
+#[test]
+fn the_persons_words_outlive_a_useless_summary() {
+    let (n_compactions, request) = many("The key is 4711.", 0, |_| "Things happened.".to_owned());
+    assert!(n_compactions >= 20 && request.contains("The key is 4711."), "{request}");
+}
+
+#[test]
+fn what_no_budget_holds_goes_on_in_the_summary() {
+    // What a good model does: it notes the fact where it reads it, in prompts or in its own notes.
+    let sum_up = |source: &str| {
+        let fact = if source.contains("4711") { "The key is 4711." } else { "" };
+        format!("Notes. {fact}")
+    };
+    let (_, request) = many(&format!("The key is 4711.{}", " and so on".repeat(60)), 60, sum_up);
+    assert!(!request.contains("<said>\\nThe key"), "the budget was to be too small: {request}");
+    assert!(request.contains("Notes. The key is 4711."), "{request}");
+}
