@@ -116,7 +116,7 @@ async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, St
     let Some(by) = undone else {
         return Ok((Compacted::Nothing, "There is no compaction to take back.".to_owned()));
     };
-    talk.transcript = open::recover(cx.kit, cx.session).await?;
+    open::recover(cx.kit, cx.session, talk).await?;
     let used = talk.transcript.fill().tokens;
     cx.client.tell(cx.session, Update::Usage { used, size: cx.window() });
     let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place};
 use crow_core::{
-    Call, Compaction, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript, Update,
+    Call, Compaction, Entry, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript,
+    Update,
 };
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
@@ -145,16 +146,21 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
         })?;
     }
     let is_titled = stored.session.title.is_some();
-    let talk = Conversation { transcript, on_disk: OnDisk::Same, is_titled, ..Conversation::default() };
+    let unfinished = match transcript.open_calls() {
+        [] => kit.store.read_draft(id, transcript.next_seq()).await,
+        _ => None,
+    };
+    let on_disk = OnDisk::Same;
+    let talk = Conversation { transcript, on_disk, unfinished, is_titled, ..Conversation::default() };
     Ok(StoredSession { row: stored.session, talk, compactions: stored.compactions })
 }
 
-/// Reads a transcript back, whatever was in memory.
-pub(crate) async fn recover(kit: &Kit, id: &SessionId) -> Result<Transcript, Failure> {
-    let StoredSession { talk, compactions, .. } = read(kit, id).await?;
-    let mut transcript = talk.transcript;
-    shorten(&mut transcript, compactions);
-    Ok(transcript)
+/// Reads a conversation back, whatever was in memory of what was said.
+pub(crate) async fn recover(kit: &Kit, id: &SessionId, talk: &mut Conversation) -> Result<(), Failure> {
+    let StoredSession { talk: stored, compactions, .. } = read(kit, id).await?;
+    (talk.transcript, talk.unfinished) = (stored.transcript, stored.unfinished);
+    shorten(&mut talk.transcript, compactions);
+    Ok(())
 }
 
 /// Shows a transcript as its newest compaction has it.
@@ -179,6 +185,7 @@ pub(crate) enum Lives {
 /// Tells a client all it saw of a session.
 pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives: Lives) {
     let window = kit.model(opening.standing.model.as_deref()).map_or(0, |model| model.context_window);
+    let unfinished = opening.talk.unfinished.clone().map(Entry::Reply);
     let mut calls: &[Call] = &[];
     let compacted = |at: u64| {
         let here = opening.compactions.iter().filter(|by| by.at == at);
@@ -194,6 +201,9 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
         client.room().await;
     }
     compacted(opening.talk.transcript.next_seq());
+    for update in unfinished.iter().flat_map(|entry| replay::updates(entry, &mut calls, window)) {
+        client.tell(&opening.id, update);
+    }
     let workspace = workspace(kit, &opening.place);
     for call in opening.talk.transcript.open_calls() {
         let facets = kit.own_tools.tools.facets(call, &workspace);

@@ -8,7 +8,7 @@ use crow_core::{
     SessionId, Transcript, Turn, TurnEnd, Update, limit,
 };
 use crow_model::{Ask, Listener, ModelSettings};
-use crow_store::{StoreError, Writer};
+use crow_store::{Draft, StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,8 @@ pub(crate) struct Conversation {
     pub(crate) transcript: Transcript,
     pub(crate) grants: Grants,
     pub(crate) on_disk: OnDisk,
+    /// What a reply came to whose end was never stored.
+    pub(crate) unfinished: Option<Reply>,
     /// Its title is stored.
     pub(crate) is_titled: bool,
     pub(crate) told: Told,
@@ -83,9 +85,10 @@ pub(crate) async fn run_turn(
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
                         tools = cx.toolbox.now();
-                        let reply = cx.ask(&talk.transcript, &tools).await;
+                        let (reply, draft) = cx.ask(&talk.transcript, &tools).await;
                         let next = turn.on_reply(&reply);
                         cx.store_reply(talk, reply).await?;
+                        draft.done();
                         next
                     }
                     first @ (Next::Compact(_) | Next::Run(_) | Next::End(_)) => first,
@@ -171,27 +174,24 @@ impl TurnCx<'_> {
         }
     }
 
-    async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> Reply {
+    /// Asks the model; what the client saw of its reply is in the draft until the reply is stored.
+    async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> (Reply, Draft) {
         // A step has ended, and the model takes longer than the disk.
         self.kit.store.sync_soon();
         let seq = transcript.next_seq();
-        let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
-        let settings = match self.model() {
-            Ok(settings) => settings,
-            Err(failure) => return failed(failure),
+        let draft = self.kit.store.draft(self.writer, seq);
+        let mut telling = Telling { cx: self, message: MessageId::at(seq), draft };
+        let asked = async {
+            let settings = self.model()?;
+            let http = self.kit.http().await?;
+            let open = |open: crow_core::CallsOpen| Failure::new(FailureKind::Internal, open.to_string());
+            let transcript = transcript.for_model().map_err(open)?;
+            let ask = Ask { settings: &settings, transcript, tools: &tools.specs, seq };
+            Ok(crow_model::ask(http, ask, &mut telling, self.cut).await)
         };
-        let http = match self.kit.http().await {
-            Ok(http) => http,
-            Err(failure) => return failed(failure),
-        };
-        match transcript.for_model() {
-            Ok(transcript) => {
-                let ask = Ask { settings: &settings, transcript, tools: &tools.specs, seq };
-                let mut telling = Telling { cx: self, message: MessageId::at(seq) };
-                crow_model::ask(http, ask, &mut telling, self.cut).await
-            }
-            Err(open) => failed(Failure::new(FailureKind::Internal, open.to_string())),
-        }
+        let reply = asked.await.unwrap_or_else(|failure| ReplyBuilder::new(seq).end(Ended::Failed(failure)));
+        telling.draft.keep();
+        (reply, telling.draft)
     }
 
     async fn store_reply(&self, talk: &mut Conversation, reply: Reply) -> Result<(), Failure> {
@@ -238,14 +238,21 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
 struct Telling<'a> {
     cx: &'a TurnCx<'a>,
     message: MessageId,
+    draft: Draft,
 }
 
 impl Listener for Telling<'_> {
     fn heard(&mut self, delta: Delta<'_>) {
         let message = self.message.clone();
         let update = match delta {
-            Delta::Thought(text) => Update::Thought { message, text: text.to_owned() },
-            Delta::Text(text) => Update::Text { message, text: text.to_owned() },
+            Delta::Thought(text) => {
+                self.draft.thought(text);
+                Update::Thought { message, text: text.to_owned() }
+            }
+            Delta::Text(text) => {
+                self.draft.text(text);
+                Update::Text { message, text: text.to_owned() }
+            }
         };
         self.cx.client.tell(self.cx.session, update);
     }
@@ -255,6 +262,8 @@ impl Listener for Telling<'_> {
     }
 
     async fn room(&mut self) {
+        // Nothing was waited for since it was heard, so nobody has seen it yet.
+        self.draft.keep();
         self.cx.client.room().await;
     }
 }

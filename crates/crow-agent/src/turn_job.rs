@@ -124,10 +124,16 @@ impl TurnJob {
             OnDisk::Same | OnDisk::Coming(_) => {
                 let n_stored = self.kit.store.n_messages(&self.id).await.map_err(store_failure)?;
                 if n_stored != Some(talk.transcript.next_seq()) {
-                    talk.transcript = open::recover(&self.kit, &self.id).await?;
+                    open::recover(&self.kit, &self.id, talk).await?;
                 }
             }
-            OnDisk::Unsure => talk.transcript = read_again(cx, &talk.transcript, &self.place).await?,
+            OnDisk::Unsure => read_again(cx, talk, &self.place).await?,
+        }
+        if talk.unfinished.take().is_some()
+            // Whoever was saying it may have come further since.
+            && let Some(reply) = self.kit.store.read_draft(&self.id, talk.transcript.next_seq()).await
+        {
+            cx.append(talk, Entry::Reply(reply)).await?;
         }
         cx.close_open(talk, CRASHED).await?;
         let end = match work {
@@ -221,11 +227,12 @@ impl TurnJob {
 }
 
 /// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
-async fn read_again(cx: &TurnCx<'_>, before: &Transcript, place: &Place) -> Result<Transcript, Failure> {
-    match open::recover(cx.kit, cx.session).await {
-        Err(failure) if failure.kind == FailureKind::SessionNotFound && before.next_seq() == 0 => {
+async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation, place: &Place) -> Result<(), Failure> {
+    match open::recover(cx.kit, cx.session, talk).await {
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && talk.transcript.next_seq() == 0 => {
             let coming = Coming::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
-            Ok(Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?))
+            talk.transcript = Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?);
+            Ok(())
         }
         recovered => recovered,
     }

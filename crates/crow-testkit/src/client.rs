@@ -301,6 +301,17 @@ impl FakeClient {
         self.log()
     }
 
+    /// Ends the process as a power cut would, and hears what it had said by then.
+    pub async fn crash(&mut self) {
+        self.child.kill().await.expect("the agent can be killed");
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            // The last line may be half of one.
+            if serde_json::from_str::<Value>(&line).is_ok() {
+                self.hear(&line);
+            }
+        }
+    }
+
     /// Closes stdin and waits for the process to end by itself.
     pub async fn hang_up(mut self) -> ExitStatus {
         drop(self.stdin.take());

@@ -4,6 +4,7 @@ mod answers;
 mod cancel;
 mod capabilities;
 mod commands;
+mod crash;
 mod demo;
 mod dependencies;
 mod endings;

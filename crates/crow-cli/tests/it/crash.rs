@@ -1,0 +1,145 @@
+//! The agent is killed after any message it sends: nothing it had shown is lost, and the session goes on with a
+//! history that a provider accepts.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use serde_json::{Value, json};
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// What a client has seen of a session, as far as it must never lose it.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Words by kind and message.
+    words: BTreeMap<String, String>,
+    /// Titles of calls and how they ended, by call.
+    calls: BTreeMap<String, (String, Option<String>)>,
+}
+
+impl Seen {
+    fn of(client: &FakeClient) -> Self {
+        let mut seen = Self::default();
+        for (_, update) in &client.updates {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            match text(&update["sessionUpdate"]).as_str() {
+                // What is no message tells how something goes on.
+                "agent_message_chunk" | "agent_thought_chunk" if update["messageId"].is_null() => {}
+                kind @ ("agent_message_chunk" | "agent_thought_chunk") => {
+                    let key = format!("{kind} {}", text(&update["messageId"]));
+                    seen.words.entry(key).or_default().push_str(&text(&update["content"]["text"]));
+                }
+                "tool_call" | "tool_call_update" => {
+                    let call = seen.calls.entry(text(&update["toolCallId"])).or_default();
+                    if let Some(title) = update["title"].as_str() {
+                        title.clone_into(&mut call.0);
+                    }
+                    let status = update["status"].as_str();
+                    call.1 =
+                        status.filter(|status| ["completed", "failed"].contains(status)).map(str::to_owned);
+                }
+                _ => {}
+            }
+        }
+        seen
+    }
+
+    /// Fails unless all of this is in what was loaded.
+    fn is_in(&self, loaded: &Self) {
+        for (message, words) in &self.words {
+            let told = loaded.words.get(message).map(String::as_str).unwrap_or_default();
+            assert!(told.starts_with(words.as_str()), "{message}: {words:?} was shown, {told:?} is there");
+        }
+        for (call, (title, ended)) in &self.calls {
+            let told = loaded.calls.get(call);
+            assert_eq!(told.map(|(title, _)| title), Some(title), "{call}");
+            if ended.is_some() {
+                assert_eq!(told.map(|(_, ended)| ended), Some(ended), "{call}");
+            }
+        }
+    }
+}
+
+/// Plays a turn again and again, each time killed one message later, until it comes to its end; tells how often.
+fn killed_everywhere(script: &str, said: &str) -> usize {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        for n_heard in 0.. {
+            let server = ModelServer::start(script);
+            let world = World::new(server.base_url());
+            world.configure_more("permissions: { mode: auto, sandbox: off }\nmax_compact_tokens: 3000");
+            world.file("a.txt", "one\ntwo\n");
+            let mut client = FakeClient::start(binary(), &world.home()).await;
+            let session = client.new_session(&world.project()).await;
+            let id = client.prompt(&session, said).await;
+            let mut is_over = false;
+            for _ in 0..n_heard {
+                let message = client.next_message().await;
+                server.release();
+                is_over = message["id"] == json!(id) && message.get("method").is_none();
+                if is_over {
+                    break;
+                }
+            }
+            client.crash().await;
+            let seen = Seen::of(&client);
+
+            // Going on may ask for a summary and a check of it first.
+            server.replace("text \"Still here.\"\n".repeat(4).as_str());
+            let mut second = FakeClient::start(binary(), &world.home()).await;
+            let loaded = second.load(&session, &world.project()).await;
+            if loaded.is_err() {
+                // It was killed before its session was stored.
+                assert!(seen.words.is_empty() && seen.calls.is_empty(), "{loaded:?}");
+                continue;
+            }
+            seen.is_in(&Seen::of(&second));
+            let id = second.prompt(&session, "go on").await;
+            second.answer_to(id).await.expect("the session goes on");
+            assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+            if is_over {
+                return n_heard;
+            }
+        }
+        unreachable!("a turn has an end")
+    })
+}
+
+#[test]
+fn while_the_model_speaks() {
+    // One message for each word, since each waits until the one before was heard.
+    let words: Vec<String> = (0..24).map(|n| format!("text \"word {n} \"")).collect();
+    let script =
+        format!("thought \"Let me \" | hold | thought \"think.\" | hold | {}", words.join(" | hold | "));
+    assert!(killed_everywhere(&script, "speak") > 20);
+}
+
+#[test]
+fn while_tools_work() {
+    let script = r#"
+        text "I look." | call read {"file_path":"a.txt"} | call terminal {"command":"seq 1 200"}
+        call write {"file_path":"b.txt","content":"new\n"} | call todo {"entries":[{"content":"Go on","status":"pending"}]}
+        thought "Now." | call edit {"file_path":"b.txt","old_string":"new","new_string":"newer"} | call terminal {"command":"exit 3"}
+        text "All " | text "done." | usage 100 10
+    "#;
+    assert!(killed_everywhere(script, "work") > 20);
+}
+
+#[test]
+fn while_the_conversation_is_compacted() {
+    let script = r#"
+        call terminal {"command":"seq 1 3000"} | usage 2500 5
+        call terminal {"command":"seq 1 3000"} | usage 2900 5
+        call terminal {"command":"seq 1 3000"} | usage 9000 5
+        text "Summed up."
+        text "COMPLETE"
+        text "Done."
+        text "Done."
+    "#;
+    assert!(killed_everywhere(script, "print much") > 10);
+}
