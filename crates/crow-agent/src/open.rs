@@ -1,5 +1,6 @@
 //! How sessions come to be: new, or from what is stored.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_acp::{Client, Place};
@@ -54,7 +55,7 @@ impl Coming {
     pub(crate) fn start(kit: &Arc<Kit>, id: &SessionId, place: &Place, standing: Standing) -> Self {
         let (kit, id, place, stood) = (kit.clone(), id.clone(), place.clone(), standing.clone());
         let stored = tokio::spawn(async move {
-            let system_prompt = render(&kit, place.clone()).await?;
+            let system_prompt = render(&kit, (place.cwd.clone(), place.more_roots.clone())).await?;
             let new = NewSession {
                 cwd: place.cwd.display().to_string(),
                 model: stood.model.unwrap_or_default(),
@@ -95,9 +96,9 @@ impl Coming {
 }
 
 /// Renders a session's system prompt off the loop.
-async fn render(kit: &Kit, place: Place) -> Result<String, Failure> {
+async fn render(kit: &Kit, (cwd, more_roots): (PathBuf, Vec<PathBuf>)) -> Result<String, Failure> {
     let settings = kit.settings();
-    let render = move || prompt::render((&place.cwd, &place.more_roots), &settings, &clock::today());
+    let render = move || prompt::render((&cwd, &more_roots), &settings, &clock::today());
     let rendered = tokio::task::spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
@@ -137,7 +138,14 @@ pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
 /// Reads a session as it is on disk.
 async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     let stored = kit.store.load(id).await.map_err(store_failure)?.ok_or_else(|| not_found(id))?;
-    let mut transcript = Transcript::new(stored.system_prompt);
+    let system_prompt = match stored.system_prompt {
+        // One that was brought over was told of other tools than ours.
+        system_prompt if system_prompt.is_empty() => {
+            render(kit, (stored.session.cwd.clone().into(), Vec::new())).await?
+        }
+        system_prompt => system_prompt,
+    };
+    let mut transcript = Transcript::new(system_prompt);
     for entry in stored.entries {
         let seq = transcript.next_seq();
         transcript.push(entry).map_err(|error| {

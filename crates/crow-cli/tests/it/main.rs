@@ -7,6 +7,7 @@ mod commands;
 mod crash;
 mod demo;
 mod dependencies;
+mod earlier;
 mod endings;
 mod golden;
 mod held;
