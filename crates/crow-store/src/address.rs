@@ -19,6 +19,14 @@ pub enum Address {
 }
 
 impl Address {
+    /// Spells the address as the configuration does, without a password.
+    pub fn uri(&self) -> String {
+        match self {
+            Self::File(path) => format!("sqlite:///{}", path.display()),
+            Self::Server(server) => server.to_string(),
+        }
+    }
+
     pub(crate) fn open(&self) -> Result<Database, StoreError> {
         Ok(match self {
             Self::File(path) => Database::new(Sqlite::open(path)?),

@@ -18,6 +18,9 @@ use crate::{
 
 pub(crate) use self::{brought::bring_in, sessions::Change};
 
+/// The tables that a person may ask with their own tools, and what is in their columns.
+pub const TABLES: &str = include_str!("database/tables.txt");
+
 /// A client shows pages; nobody reads a longer one.
 const PAGE_MAX: u32 = 500;
 

@@ -25,6 +25,7 @@ mod tests;
 
 pub use address::Address;
 pub use changes::{Before, ChangeId, FileChange, NewFileChange};
+pub use database::TABLES;
 pub use draft::Draft;
 pub use error::StoreError;
 pub use name::invent_name;

@@ -86,15 +86,15 @@ impl Database {
         self.read(|sql| {
             sql.all(
                 concat!(
-                    "WITH RECURSIVE family (id, depth) AS (
-                         SELECT id, 0 FROM sessions WHERE id = $1
-                         UNION ALL
-                         SELECT c.id, f.depth + 1 FROM sessions c JOIN family f ON c.parent_session_id = f.id
+                    "WITH RECURSIVE family (id) AS (
+                         SELECT id FROM sessions WHERE id = $1
+                         UNION
+                         SELECT c.id FROM sessions c JOIN family f ON c.parent_session_id = f.id
                      )
                      SELECT ",
                     columns!(),
                     " FROM family f JOIN sessions s ON s.id = f.id
-                     ORDER BY f.depth, s.created, s.id LIMIT $2"
+                     ORDER BY s.id <> $1, s.created, s.id LIMIT $2"
                 ),
                 values![session, FAMILY_MAX],
                 session_row,

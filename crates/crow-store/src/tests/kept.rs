@@ -152,6 +152,8 @@ pub(super) async fn families_are_listed(place: Place) {
     let family = store.family(&root).await.unwrap();
     let ids: Vec<&SessionId> = family.iter().map(|row| &row.id).collect();
     assert_eq!(ids, [&root, &first, &second, &grandchild]);
+    place.direct(&format!("UPDATE sessions SET parent_session_id = '{grandchild}' WHERE id = '{root}'"));
+    assert_eq!(store.family(&root).await.unwrap().len(), 4, "a circle ends");
 }
 
 pub(super) async fn what_is_old_is_pruned(place: Place) {
@@ -200,4 +202,12 @@ pub(super) async fn a_draft_outlives_its_process(place: Place) {
     store.end_writing(writer).await;
     store.delete(&session).await.unwrap();
     assert_eq!(other.read_draft(&session, 1).await, None);
+}
+
+pub(super) async fn the_tables_are_as_they_are_told(place: Place) {
+    place.open().await.close().await.unwrap();
+    for line in crate::TABLES.lines().take_while(|line| !line.is_empty()) {
+        let (table, columns) = line.trim_end_matches(')').split_once(" (").unwrap();
+        assert_eq!(place.count(&format!("(SELECT {columns} FROM {table}) told")), 0, "{table}");
+    }
 }
