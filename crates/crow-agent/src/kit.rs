@@ -52,6 +52,8 @@ pub struct KitSettings {
     pub spill_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.
     pub config_dir: PathBuf,
+    /// The address of the database, without a password.
+    pub db_uri: String,
     /// How a person sets up a model, for the error when there is none.
     pub setup_hint: String,
 }

@@ -44,6 +44,8 @@ pub(crate) fn render(
         agents_content => instructions::content(cwd, &settings.config_dir),
         nested_agents => instructions::nested(cwd),
         skills => skills.collect::<Vec<_>>(),
+        db_uri => &settings.db_uri,
+        table_schemas => crow_store::TABLES,
         date,
         platform => std::env::consts::OS,
     };

@@ -84,6 +84,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         repositories: Arc::new(settings.repositories),
         spill_dir,
         config_dir,
+        db_uri: settings.database.uri(),
         setup_hint,
     };
     Ok(Kit::new(kit, store, tools))

@@ -61,8 +61,20 @@ fn templates_of_the_python_version_render() {
     check(
         &[("p/a", "")],
         "p",
-        "{{ workspace }} {% if table_schemas %}{{ table_schemas }}{% endif %}{{ 'x '.strip() }}",
-        &expect!["$ROOT/p x"],
+        "{{ workspace }} {% if table_schemas %}with tables{% endif %} {{ 'x '.strip() }}",
+        &expect!["$ROOT/p with tables x"],
+    );
+}
+
+#[test]
+fn a_template_may_name_the_database() {
+    check(
+        &[("p/a", "")],
+        "p",
+        "{{ db_uri }} {{ table_schemas.splitlines()[1] }}",
+        &expect![
+            "sqlite:////config/crow.db messages (id, session_id, seq, role, data, input_tokens, output_tokens, created)"
+        ],
     );
 }
 

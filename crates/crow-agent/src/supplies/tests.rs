@@ -65,6 +65,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         repositories: Arc::new(Lines),
         spill_dir: config_dir.join("spill"),
         config_dir,
+        db_uri: "sqlite:////config/crow.db".to_owned(),
         setup_hint: String::new(),
     }
 }
