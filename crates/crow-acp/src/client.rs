@@ -167,6 +167,12 @@ impl Connection {
         self.request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
     }
 
+    /// Opens a copy of a stored session and gives its name.
+    pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<SessionId, Failure> {
+        let opened = self.request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;
+        Ok(SessionId::new(&*opened.session_id.0))
+    }
+
     /// Changes an option of a session.
     pub async fn set_option(&self, session: &SessionId, option: &str, value: &str) -> Result<(), Failure> {
         self.request(wire::SetSessionConfigOptionRequest::new(

@@ -110,7 +110,10 @@ impl Incoming {
     /// The stored or living session it is about.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::Open { which: Which::Load(session) | Which::Resume(session), .. }
+            Self::Open {
+                which: Which::Load(session) | Which::Resume(session) | Which::Fork(session),
+                ..
+            }
             | Self::Close { session, .. }
             | Self::Delete { session, .. }
             | Self::Prompt { session, .. }
@@ -152,6 +155,8 @@ pub enum Which {
     Load(SessionId),
     /// A stored one, of which the client knows all it needs.
     Resume(SessionId),
+    /// A new one that begins as a copy of a stored one, of which the client knows all it needs.
+    Fork(SessionId),
 }
 
 /// Where a session works and with what. Nothing here is checked yet.

@@ -126,6 +126,7 @@ fn agent<E: From<Incoming> + Send + 'static>(
         new_session,
         load_session,
         resume_session,
+        fork_session,
         list_sessions,
         close_session,
         delete_session,
@@ -234,6 +235,19 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
     ) -> Handled {
         let answer = answer(responder, |opened| Ok(v1::session_resumed(&opened)));
         let which = Which::Resume(SessionId::new(&*request.session_id.0));
+        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
+            Err(failure) => refuse(answer, failure),
+        }
+    }
+
+    async fn fork_session(
+        &self,
+        request: wire::ForkSessionRequest,
+        responder: Responder<wire::ForkSessionResponse>,
+    ) -> Handled {
+        let answer = answer(responder, |opened| Ok(v1::session_forked(&opened)));
+        let which = Which::Fork(SessionId::new(&*request.session_id.0));
         match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
             Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
             Err(failure) => refuse(answer, failure),

@@ -30,8 +30,8 @@ pub(crate) use client_side::{
 };
 pub(crate) use heard::{heard, question, stop_reason};
 pub(crate) use opening::{
-    abilities, config_options, initialized, place, session_loaded, session_opened, session_page,
-    session_resumed, sign_in_method,
+    abilities, config_options, initialized, place, session_forked, session_loaded, session_opened,
+    session_page, session_resumed, sign_in_method,
 };
 pub(crate) use permission::{answered, nobody, permission_request, permission_response};
 pub(crate) use refused::with_kind;

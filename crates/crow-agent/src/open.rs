@@ -112,6 +112,15 @@ pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
     Ok(Opening { id: id.clone(), place, standing, talk, compactions, title: row.title })
 }
 
+/// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
+pub(crate) async fn fork(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
+    let copy = invent_name();
+    match kit.store.fork(id, &copy, clock::now()).await.map_err(store_failure)? {
+        true => load(kit, &copy, place).await,
+        false => Err(not_found(id)),
+    }
+}
+
 /// Reads a session that lives in this process, whose open calls are at work.
 pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
     let StoredSession { row, talk, compactions } = match read(kit, id).await {

@@ -1,4 +1,4 @@
-//! What the protocol lets an agent say: the stable v1 schema, one answer to each request, nothing of the unknown.
+//! What the protocol lets an agent say: the v1 schema, one answer to each request, nothing of the unknown.
 //!
 //! Knows lines and no process: whoever speaks with an agent tells it every line of both sides.
 
@@ -137,7 +137,9 @@ impl Contract {
             (None, Some(error)) => check_definition("Error", error),
             (Some(result), None) => {
                 check((Part::Response, Side::Agent, &method), result)?;
-                if let ("session/new", Some(session)) = (method.as_str(), result["sessionId"].as_str()) {
+                if let ("session/new" | "session/fork", Some(session)) =
+                    (method.as_str(), result["sessionId"].as_str())
+                {
                     self.sessions.insert(session.to_owned());
                 }
                 Ok(())

@@ -45,6 +45,7 @@ pub(crate) fn initialized(about: &About, client: Abilities) -> wire::InitializeR
     let sessions = wire::SessionCapabilities::new()
         .list(wire::SessionListCapabilities::new())
         .resume(wire::SessionResumeCapabilities::new())
+        .fork(wire::SessionForkCapabilities::new())
         .close(wire::SessionCloseCapabilities::new())
         .delete(wire::SessionDeleteCapabilities::new())
         .additional_directories(wire::SessionAdditionalDirectoriesCapabilities::new());
@@ -113,6 +114,12 @@ pub(crate) fn session_loaded(opened: &Opened) -> wire::LoadSessionResponse {
 
 pub(crate) fn session_resumed(opened: &Opened) -> wire::ResumeSessionResponse {
     wire::ResumeSessionResponse::new()
+        .modes(modes(opened.options.mode))
+        .config_options(config_options(&opened.options))
+}
+
+pub(crate) fn session_forked(opened: &Opened) -> wire::ForkSessionResponse {
+    wire::ForkSessionResponse::new(session_id(&opened.session))
         .modes(modes(opened.options.mode))
         .config_options(config_options(&opened.options))
 }

@@ -29,6 +29,7 @@ pub(super) async fn open_stored(
         let opening = match &which {
             Which::New => open::new(kit, place),
             Which::Load(session) | Which::Resume(session) => open::load(kit, session, place).await?,
+            Which::Fork(session) => open::fork(kit, session, place).await?,
         };
         Ok((kit.clone(), opening))
     };

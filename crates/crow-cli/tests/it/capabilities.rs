@@ -140,6 +140,7 @@ async fn works(name: &str, stage: &mut Stage) {
         "mcpCapabilities.sse" => mcp_web::works("sse", stage).await,
         "sessionCapabilities.list" => list(stage).await,
         "sessionCapabilities.resume" => resume(stage).await,
+        "sessionCapabilities.fork" => fork(stage).await,
         "sessionCapabilities.close" => close(stage).await,
         "sessionCapabilities.delete" => delete(stage).await,
         "sessionCapabilities.additionalDirectories" => additional_directories(stage).await,
@@ -175,6 +176,27 @@ async fn resume(stage: &mut Stage) {
     assert!(stage.asked().contains("remember this"), "the model is told again");
     let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
     refused(stage.client.request("session/resume", params).await, -32002);
+}
+
+async fn fork(stage: &mut Stage) {
+    let session = stage.used().await;
+    // What is stored of a turn at work is copied; the call that runs there is none of the copy's.
+    stage.server.replace("call terminal {\"command\":\"sleep 60\"}");
+    let id = stage.client.prompt(&session, "go on").await;
+    stage.client.until("in_progress").await;
+    let params = json!({"sessionId": session, "cwd": stage.world.project()});
+    let copy = id_of(&stage.client.request("session/fork", params).await.expect("it is copied"));
+    assert_ne!(copy, session);
+    stage.client.request("session/close", named(&session)).await.expect("it closes");
+    stage.client.answer_to(id).await.expect("its turn is answered");
+    stage.turn(&copy, text("and?"), "text \"Still.\"").await;
+    assert!(stage.asked().contains("remember this"), "the model is told again");
+    assert!(stage.asked().contains("its result is not known"), "{}", stage.asked());
+    let mut other = stage.again().await;
+    other.load(&session, &stage.world.project()).await.expect("the original loads");
+    assert!(!other.log().contains("Still."), "the original stays as it is:\n{}", other.log());
+    let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
+    refused(stage.client.request("session/fork", params).await, -32002);
 }
 
 async fn list(stage: &mut Stage) {
@@ -357,6 +379,7 @@ fn all_that_is_advertised_works() {
             sessionCapabilities.list
             sessionCapabilities.delete
             sessionCapabilities.additionalDirectories
+            sessionCapabilities.fork
             sessionCapabilities.resume
             sessionCapabilities.close
             auth.logout

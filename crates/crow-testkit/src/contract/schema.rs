@@ -1,4 +1,5 @@
-//! The stable v1 schema of the protocol, with one addition: a field it does not know is wrong.
+//! The stable v1 schema of the protocol, with two additions: `session/fork` as its draft has it, and a field that it
+//! does not know is wrong.
 #![expect(clippy::expect_used, clippy::panic, reason = "a schema that cannot be read fails every test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,7 @@ pub(crate) fn schema() -> &'static Schema {
     static SCHEMA: OnceLock<Schema> = OnceLock::new();
     SCHEMA.get_or_init(|| {
         let mut document: Value = serde_json::from_str(PUBLISHED).expect("the schema is JSON");
+        add_fork(&mut document["$defs"]);
         close(&mut document["$defs"]);
         let Value::Object(definitions) = document["$defs"].take() else { panic!("it has definitions") };
         Schema { definitions, compiled: Mutex::default() }
@@ -112,6 +114,23 @@ fn references(schema: &Value, found: &mut Vec<String>) {
 
 fn referred(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// Adds the one draft that the agent serves; it is spelled like a method that is stable.
+fn add_fork(definitions: &mut Value) {
+    for (like, name) in [
+        ("SessionResumeCapabilities", "SessionForkCapabilities"),
+        ("NewSessionResponse", "ForkSessionResponse"),
+        ("ResumeSessionRequest", "ForkSessionRequest"),
+    ] {
+        let mut definition = definitions[like].clone();
+        if definition.get("x-method").is_some() {
+            definition["x-method"] = json!("session/fork");
+        }
+        definitions[name] = definition;
+    }
+    definitions["SessionCapabilities"]["properties"]["fork"] =
+        json!({"anyOf": [{"$ref": "#/$defs/SessionForkCapabilities"}, {"type": "null"}]});
 }
 
 /// Makes every object that stands in a field or a list refuse fields that nothing describes.
