@@ -23,3 +23,17 @@ pub(crate) fn today() -> String {
 pub(crate) fn spelled(time: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.to_string())
 }
+
+/// Shows a time to the minute, in UTC.
+pub(crate) fn minute(time: Timestamp) -> String {
+    let time = jiff::Timestamp::from_millisecond(time.0).unwrap_or_default();
+    time.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Reads a time; one without a zone is UTC.
+pub(crate) fn read(text: &str) -> Option<Timestamp> {
+    let zoned = text.parse::<jiff::Timestamp>().ok();
+    let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let time = zoned.or_else(|| civil().map(|time| time.timestamp()))?;
+    Some(Timestamp(time.as_millisecond()))
+}

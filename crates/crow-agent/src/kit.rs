@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_core::{Failure, FailureKind, Hook, Limits, McpServer, Mode, Network, Rules, Sandbox};
+use crow_core::{Failure, FailureKind, Hook, Limits, McpServer, Mode, Network, Rules, Sandbox, SessionId};
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
 use crow_tools::Tools;
 use tokio::sync::OnceCell;
 
-use crate::clock;
 use crate::supplies::ReadRepository;
 use crate::toolbox::ToolSet;
+use crate::{clock, memory};
 
 /// A client that opens a session and comes back to speak in it does so within days.
 const EMPTY_KEPT: Duration = Duration::from_hours(7 * 24);
@@ -62,7 +62,9 @@ pub struct KitSettings {
 pub struct Kit {
     settings: RwLock<Arc<KitSettings>>,
     pub(crate) store: Store,
-    /// The tools that Crow brings along.
+    /// The tools that work alike in every session.
+    machine: Tools,
+    /// The tools that Crow brings along, of no session in particular.
     pub(crate) own_tools: Arc<ToolSet>,
     http: OnceCell<Http>,
     /// Old sessions that nobody spoke in were looked for.
@@ -78,10 +80,12 @@ impl fmt::Debug for Kit {
 impl Kit {
     /// Puts the parts together.
     pub fn new(settings: KitSettings, store: Store, tools: Tools) -> Self {
+        let own_tools = Arc::new(ToolSet::new(tools.with(memory::tools(&store, None))));
         Self {
             settings: RwLock::new(Arc::new(settings)),
             store,
-            own_tools: Arc::new(ToolSet::new(tools)),
+            machine: tools,
+            own_tools,
             http: OnceCell::new(),
             is_swept: AtomicBool::new(false),
         }
@@ -90,6 +94,12 @@ impl Kit {
     /// What the configuration says now.
     pub(crate) fn settings(&self) -> Arc<KitSettings> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the tools that Crow brings along into those of a session.
+    pub(crate) fn tools_of(&self, session: &SessionId) -> Arc<ToolSet> {
+        let tools = self.machine.with(memory::tools(&self.store, Some(session)));
+        Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
     }
 
     /// Takes over what the configuration says by now.

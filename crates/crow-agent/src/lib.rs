@@ -13,6 +13,7 @@ mod hooks;
 mod host;
 mod instructions;
 mod kit;
+mod memory;
 mod open;
 mod place;
 mod prompt;
@@ -26,4 +27,5 @@ mod turn_job;
 
 pub use host::serve;
 pub use kit::{Kit, KitSettings};
+pub use memory::memory_specs;
 pub use supplies::{ReadRepository, RepositoryConfig, Variables};

@@ -20,12 +20,12 @@ const SERVERS_WAIT_MAX: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(crate) struct ToolSet {
     pub(crate) tools: Tools,
-    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) specs: Arc<[ToolSpec]>,
 }
 
 impl ToolSet {
     pub(crate) fn new(tools: Tools) -> Self {
-        let specs = tools.specs();
+        let specs = tools.specs().into();
         Self { tools, specs }
     }
 }
@@ -70,7 +70,7 @@ impl Toolbox {
         };
         let commands = watch::Sender::new(());
         let mut toolbox = Self {
-            own: kit.own_tools.clone(),
+            own: kit.tools_of(session),
             home,
             servers: Servers::default(),
             supplied: RwLock::default(),

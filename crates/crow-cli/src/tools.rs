@@ -9,7 +9,8 @@ use crate::{agent, cli::ToolsArgs, failure::Exit, settings::Settings, table};
 
 /// Lists the tools that Crow brings along.
 pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
-    let specs = Tools::builtin(agent::equipment(settings)).specs();
+    let mut specs = Tools::builtin(agent::equipment(settings)).specs();
+    specs.extend(crow_agent::memory_specs());
     if args.json {
         let tools = specs.iter().map(
             |spec| json!({"name": spec.name, "description": spec.description, "parameters": spec.parameters}),

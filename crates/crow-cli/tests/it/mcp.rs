@@ -53,7 +53,19 @@ impl Stage {
 
     /// The first two tools of the latest request that are not Crow's own.
     fn tools(&self) -> Vec<String> {
-        let own = ["read", "write", "edit", "terminal", "grep", "glob", "web_search", "web_fetch", "todo"];
+        let own = [
+            "read",
+            "write",
+            "edit",
+            "terminal",
+            "grep",
+            "glob",
+            "web_search",
+            "web_fetch",
+            "todo",
+            "query_memory",
+            "query_session",
+        ];
         let request = self.model.requests().pop().unwrap_or_default();
         let tools = request["tools"].as_array().into_iter().flatten();
         let names = tools.filter_map(|tool| tool["function"]["name"].as_str());

@@ -1,0 +1,182 @@
+//! What a call asks of the store, from whatever a model wrote. Reads arguments and nothing else.
+
+use crow_core::SessionId;
+use crow_store::{StoreError, Timestamp};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::clock;
+
+/// What stands for the session of the call.
+pub(super) const CURRENT: &str = "current";
+
+/// Hits or messages unless told otherwise: a screen or two.
+pub(super) const LIMIT: u32 = 20;
+
+/// The most at once; the bound on the whole text cuts long ones before.
+pub(super) const LIMIT_MAX: u32 = 200;
+
+/// Messages around one found; more is a page of its own.
+const CONTEXT_MAX: u64 = 10;
+
+/// Words looked for; a pasted page would only find itself.
+const WORDS_MAX: usize = 32;
+
+/// Why a call was not done, as a sentence for the model.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) String);
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self(format!("could not read the sessions: {error}"))
+    }
+}
+
+/// Reads arguments into what a tool wants; what it does not know is passed over.
+pub(super) fn parse<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, Refusal> {
+    serde_json::from_value(Value::Object(arguments.clone()))
+        .map_err(|error| Refusal(format!("the arguments do not fit: {error}")))
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AskedMemory {
+    pub(super) query: String,
+    limit: Option<i64>,
+    offset: Option<i64>,
+}
+
+impl AskedMemory {
+    pub(super) fn limit(&self) -> u32 {
+        limit(self.limit)
+    }
+
+    pub(super) fn offset(&self) -> u32 {
+        u32::try_from(self.offset.unwrap_or_default().max(0)).unwrap_or(u32::MAX)
+    }
+}
+
+fn limit(asked: Option<i64>) -> u32 {
+    let asked = asked.map_or(LIMIT, |asked| u32::try_from(asked.max(1)).unwrap_or(LIMIT_MAX));
+    asked.min(LIMIT_MAX)
+}
+
+/// How much of the messages is shown and searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Detail {
+    /// What people and models said.
+    #[default]
+    Conversation,
+    /// Their thoughts as well.
+    WithThinking,
+    /// Calls and results as well.
+    WithTools,
+    /// All of it.
+    Full,
+}
+
+impl Detail {
+    pub(super) fn thoughts(self) -> bool {
+        matches!(self, Self::WithThinking | Self::Full)
+    }
+
+    pub(super) fn tools(self) -> bool {
+        matches!(self, Self::WithTools | Self::Full)
+    }
+}
+
+/// From which end messages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Order {
+    /// The newest.
+    #[default]
+    Desc,
+    /// The oldest.
+    Asc,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Written {
+    session_id: Option<String>,
+    query: Option<String>,
+    #[serde(default)]
+    mode: Detail,
+    #[serde(default)]
+    order: Order,
+    after: Option<Edge>,
+    before: Option<Edge>,
+    context: Option<i64>,
+    limit: Option<i64>,
+    offset: Option<i64>,
+    start_index: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Edge {
+    Number(i64),
+    Text(String),
+}
+
+/// Where a page begins or ends, itself not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    Place(u64),
+    Time(Timestamp),
+}
+
+impl Edge {
+    fn read(self) -> Result<Bound, Refusal> {
+        match self {
+            Self::Number(place) => Ok(Bound::Place(place.max(0).cast_unsigned())),
+            Self::Text(text) => {
+                let place = text.trim().trim_start_matches("msg-").parse().ok().map(Bound::Place);
+                place.or_else(|| clock::read(text.trim()).map(Bound::Time)).ok_or_else(|| {
+                    let why = "is neither the number of a message nor a time such as 2026-01-31T12:00:00";
+                    Refusal(format!("`{text}` {why}"))
+                })
+            }
+        }
+    }
+}
+
+/// Which messages of which session.
+#[derive(Debug)]
+pub(super) struct AskedSession {
+    pub(super) session: SessionId,
+    /// In lower case; all must occur.
+    pub(super) words: Vec<String>,
+    pub(super) detail: Detail,
+    pub(super) order: Order,
+    pub(super) after: Option<Bound>,
+    pub(super) before: Option<Bound>,
+    pub(super) context: u64,
+    pub(super) limit: usize,
+    pub(super) offset: usize,
+    pub(super) start: usize,
+}
+
+impl AskedSession {
+    /// Makes sense of what was written in a call of this session.
+    pub(super) fn read(written: Written, here: Option<&SessionId>) -> Result<Self, Refusal> {
+        let named = written.session_id.filter(|id| !id.is_empty() && id != CURRENT).map(SessionId::new);
+        let session = named.or_else(|| here.cloned());
+        let count =
+            |asked: Option<i64>| usize::try_from(asked.unwrap_or_default().max(0)).unwrap_or(usize::MAX);
+        let query = written.query.unwrap_or_default().to_lowercase();
+        Ok(Self {
+            session: session
+                .ok_or_else(|| Refusal("say which session: `session_id` is missing".to_owned()))?,
+            words: query.split_whitespace().take(WORDS_MAX).map(str::to_owned).collect(),
+            detail: written.mode,
+            order: written.order,
+            after: written.after.map(Edge::read).transpose()?,
+            before: written.before.map(Edge::read).transpose()?,
+            context: written.context.unwrap_or_default().max(0).cast_unsigned().min(CONTEXT_MAX),
+            limit: limit(written.limit) as usize,
+            offset: count(written.offset),
+            start: count(written.start_index),
+        })
+    }
+}
