@@ -13,6 +13,8 @@ pub(crate) enum Command<'a> {
     Mode(&'a str),
     /// Shows or changes the model.
     Model(&'a str),
+    /// Lists the newest sessions of this folder.
+    Sessions,
     /// Stops the turn that runs.
     Stop,
 }
@@ -25,6 +27,7 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "help" => Some(Command::Help),
         "mode" => Some(Command::Mode(argument)),
         "model" => Some(Command::Model(argument)),
+        "sessions" => Some(Command::Sessions),
         "stop" => Some(Command::Stop),
         _ => None,
     }
@@ -58,6 +61,7 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("clear", "Let the model begin afresh; what was said stays in the session", None),
         command("mode", "Show or change how much Crow may do on its own", Some(&modes())),
         command("model", "Show or change the model", Some("name of a configured model")),
+        command("sessions", "Show the newest sessions of this folder", None),
         command("stop", "Stop the turn that runs", None),
     ]
 }

@@ -1,6 +1,7 @@
 //! One session's life. Owns the inbox, the prompts that wait, and what the session stands at; the turn that runs
 //! has the conversation and gives it back.
 
+mod listing;
 mod options;
 
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@ use crow_store::StoreError;
 
 use crate::commands::{self, Command};
 use crate::run_turn::store_failure;
-use crate::session::Session;
+use crate::session::{Session, listing};
 
 impl Session {
     /// Does what a command says and gives the words to answer with.
@@ -16,6 +16,9 @@ impl Session {
             Command::Stop => {
                 self.on_cancel();
                 return "Stopped.\n".into();
+            }
+            Command::Sessions => {
+                return listing::list(&self.kit.store, &self.place.cwd, &self.id).await;
             }
             Command::Mode("") => {
                 return format!("The mode is {}. There are {}.\n", standing.mode.as_str(), commands::modes());

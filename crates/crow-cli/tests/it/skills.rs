@@ -174,6 +174,7 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
             /"clear" "Let the model begin afresh; what was said stays in the session" null
             /"mode" "Show or change how much Crow may do on its own" "ask | accept-edits | plan | auto"
             /"model" "Show or change the model" "name of a configured model"
+            /"sessions" "Show the newest sessions of this folder" null
             /"stop" "Stop the turn that runs" null
             /"review" "Reviews a file." "FILE"
             /"deploy" "Ships the site." null

@@ -1,0 +1,31 @@
+//! What `/sessions` answers.
+
+use std::path::Path;
+
+use crow_core::SessionId;
+use crow_store::{ListQuery, Store};
+
+use crate::clock;
+use crate::run_turn::store_failure;
+
+/// As many as one looks through; `crow-cli sessions list` shows more.
+const SHOWN: u32 = 10;
+
+/// Lists the newest sessions of a folder, for one of them.
+pub(super) async fn list(store: &Store, cwd: &Path, here: &SessionId) -> String {
+    let cwd = Some(cwd.display().to_string());
+    let rows = match store.list(ListQuery { cwd, before: None, limit: SHOWN }).await {
+        Ok(rows) => rows,
+        Err(error) => return format!("{}\n", store_failure(error)),
+    };
+    if rows.is_empty() {
+        return "No sessions in this folder yet.\n".into();
+    }
+    let lines = rows.iter().map(|row| {
+        let this = if row.id == *here { " (this one)" } else { "" };
+        let title = row.title.as_deref().unwrap_or("no title");
+        format!("- `{}`{this}, {} UTC: {title}\n", row.id, clock::minute(row.updated))
+    });
+    let lines: String = lines.collect();
+    format!("{lines}\nGo on with one: `crow-cli run -s ID`, or open it in your editor.\n")
+}
