@@ -8,6 +8,8 @@ use clap::{
 };
 use crow_core::Mode;
 
+use crate::inspect::Form;
+
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
 #[command(name = "crow-cli", version, propagate_version = false, arg_required_else_help = true)]
@@ -119,7 +121,7 @@ pub(crate) struct InitArgs {
 }
 
 /// What to look at.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct InspectArgs {
     /// Look at this session
     #[arg(short, long, value_name = "ID")]
@@ -130,9 +132,18 @@ pub(crate) struct InspectArgs {
     /// Show at most this many
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
-    /// Search the messages of all sessions
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["session", "messages"])]
+    /// Show the messages before this one
+    #[arg(long, value_name = "N", requires = "messages")]
+    pub(crate) before: Option<u64>,
+    /// Show sessions with those they started below them
+    #[arg(long, conflicts_with_all = ["messages", "search"])]
+    pub(crate) tree: bool,
+    /// Search the messages of all sessions, or of one
+    #[arg(long, value_name = "TEXT", conflicts_with = "messages")]
     pub(crate) search: Option<String>,
+    /// Write the whole session
+    #[arg(long, value_name = "FORM", requires = "session", conflicts_with_all = ["messages", "tree", "search", "limit"])]
+    pub(crate) export: Option<Form>,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,

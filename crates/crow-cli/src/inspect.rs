@@ -1,14 +1,20 @@
 //! `crow-cli inspect`: what is in the store. Reads only; a store that is not there is an empty one.
 
+mod compactions;
+mod export;
+mod messages;
+mod missing;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::io::Write;
 
-use crow_core::{Entry, Outcome, Part, SessionId};
+use crow_core::SessionId;
 use crow_store::{Address, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
 use serde_json::{Value, json};
 
+pub(crate) use self::{export::Form, missing::missing};
 use crate::{cli::InspectArgs, failure::Exit, table};
 
 /// A screen of sessions or hits.
@@ -23,29 +29,54 @@ pub(crate) async fn run(
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), Exit> {
-    let store = Store::open_existing(database).await?;
-    if let Some(id) = &args.session {
-        let stored = match &store {
-            Some(store) => store.load(&SessionId::new(id)).await?,
-            None => None,
-        };
-        let stored = stored.ok_or_else(|| Exit::no_session(id))?;
-        return session(args, &stored, now, out);
-    }
-    let limit = args.limit.unwrap_or(ROWS);
-    if let Some(text) = &args.search {
-        let query = SearchQuery { text: text.clone(), session: None, limit, offset: 0 };
-        let hits = match &store {
-            Some(store) => store.search(query).await?,
-            None => Vec::new(),
-        };
-        return found(args, &hits, out);
-    }
-    let rows = match &store {
-        Some(store) => store.list(ListQuery { cwd: None, before: None, limit }).await?,
-        None => Vec::new(),
+    let Some(store) = Store::open_existing(database).await? else {
+        return nothing(args, now, out);
     };
-    sessions(args, &rows, now, out)
+    let limit = args.limit.unwrap_or(ROWS);
+    let session = args.session.as_deref().map(SessionId::new);
+    if let Some(text) = &args.search {
+        if let Some(id) = &session {
+            row(&store, id).await?;
+        }
+        let query = SearchQuery { text: text.clone(), session, limit, offset: 0 };
+        return found(args, &store.search(query).await?, out);
+    }
+    let Some(id) = session else {
+        let rows = store.list(ListQuery { cwd: None, before: None, limit }).await?;
+        return match args.tree {
+            true => tree::all(args, &store, &rows, now, out).await,
+            false => sessions(args, &rows, now, out),
+        };
+    };
+    let found = row(&store, &id).await?;
+    if args.tree {
+        return tree::family(args, &store, &id, now, out).await;
+    }
+    if args.messages {
+        return messages::show(args, &store, &found, out).await;
+    }
+    let stored = store.load(&id).await?.ok_or_else(|| Exit::no_session(id.as_str()))?;
+    match args.export {
+        Some(form) => export::write(form, &store, &stored, out).await,
+        None => overview(args, &stored, now, out),
+    }
+}
+
+/// Says that there is nothing, where there is no store.
+fn nothing(args: &InspectArgs, now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
+    match (&args.session, &args.search) {
+        (Some(id), _) => Err(Exit::no_session(id)),
+        (None, Some(_)) => found(args, &[], out),
+        (None, None) => sessions(args, &[], now, out),
+    }
+}
+
+/// Finds a session, or says which one was probably meant.
+async fn row(store: &Store, id: &SessionId) -> Result<SessionRow, Exit> {
+    match store.family(id).await?.into_iter().next() {
+        Some(row) => Ok(row),
+        None => Err(missing(store, id).await),
+    }
 }
 
 fn sessions(
@@ -56,37 +87,39 @@ fn sessions(
 ) -> Result<(), Exit> {
     if args.json {
         let rows: Vec<Value> = rows.iter().map(session_json).collect();
-        return Ok(writeln!(out, "{}", json!({ "sessions": rows }))?);
+        return Ok(writeln!(out, "{}", table::json(&json!({ "sessions": rows })))?);
     }
+    list(rows, now, out)
+}
+
+/// Writes sessions down as a table.
+pub(crate) fn list(rows: &[SessionRow], now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
     if rows.is_empty() {
         return Ok(writeln!(out, "no sessions yet")?);
     }
     let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "FOLDER"].map(str::to_owned);
     let lines = rows.iter().map(|row| {
-        let title: String = row.title.as_deref().unwrap_or("-").chars().take(TITLE_LEN).collect();
         let n_messages = row.n_messages.to_string();
-        [row.id.to_string(), age(row.updated, now), n_messages, row.model.clone(), title, row.cwd.clone()]
+        let (age, title) = (age(row.updated, now), title(row));
+        [row.id.to_string(), age, n_messages, row.model.clone(), title, row.cwd.clone()]
     });
     Ok(table::write(out, std::iter::once(header).chain(lines))?)
 }
 
-fn session(args: &InspectArgs, stored: &Stored, now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
-    let messages = last(&stored.entries, args.limit);
+fn title(row: &SessionRow) -> String {
+    row.title.as_deref().unwrap_or("-").chars().take(TITLE_LEN).collect()
+}
+
+fn overview(args: &InspectArgs, stored: &Stored, now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
     if args.json {
-        let mut document = json!({ "session": session_json(&stored.session) });
-        if args.messages {
-            document["messages"] = messages.iter().map(message_json).collect();
-        }
-        return Ok(writeln!(out, "{document}")?);
-    }
-    if args.messages {
-        for entry in messages {
-            message(entry, out)?;
-        }
-        return Ok(());
+        let document = json!({
+            "session": session_json(&stored.session),
+            "compactions": stored.compactions.iter().map(compactions::json).collect::<Vec<_>>(),
+        });
+        return Ok(writeln!(out, "{}", table::json(&document))?);
     }
     let row = &stored.session;
-    let lines = [
+    let mut lines = vec![
         ("session", row.id.to_string()),
         ("title", row.title.clone().unwrap_or_else(|| "-".to_owned())),
         ("folder", row.cwd.clone()),
@@ -96,61 +129,22 @@ fn session(args: &InspectArgs, stored: &Stored, now: Timestamp, out: &mut impl W
         ("created", age(row.created, now)),
         ("updated", age(row.updated, now)),
     ];
+    lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
+    lines.extend(row.forked_from.as_ref().map(|origin| ("copy of", origin.to_string())));
+    lines.extend(stored.compactions.iter().map(|compaction| ("compacted", compactions::line(compaction))));
     Ok(table::write(out, lines.into_iter().map(|(label, value)| [label.to_owned(), value]))?)
-}
-
-/// Takes the end of a conversation, where what matters is.
-fn last(entries: &[Entry], limit: Option<u32>) -> &[Entry] {
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    &entries[entries.len().saturating_sub(limit)..]
-}
-
-fn message(entry: &Entry, out: &mut impl Write) -> Result<(), Exit> {
-    match entry {
-        Entry::Prompt(prompt) => {
-            writeln!(out, "user {}", prompt.id)?;
-            indented(&parts_text(&prompt.parts), out)?;
-        }
-        Entry::Reply(reply) => {
-            writeln!(out, "assistant {}", reply.id)?;
-            indented(&reply.text, out)?;
-            for call in &reply.calls {
-                let arguments = Value::Object(call.arguments.object());
-                writeln!(out, "  {} {} {}", call.id, table::plain(&call.name), arguments)?;
-            }
-        }
-        Entry::Result { call, facets, outcome } => {
-            writeln!(out, "tool {call}: {} ({})", table::plain(&facets.title), outcome.status.as_str())?;
-            indented(&parts_text(&outcome.for_model), out)?;
-        }
-    }
-    Ok(writeln!(out)?)
-}
-
-fn indented(text: &str, out: &mut impl Write) -> Result<(), Exit> {
-    for line in text.lines() {
-        let line = table::plain(&line.replace('\t', "    "));
-        writeln!(out, "{}", format!("  {line}").trim_end())?;
-    }
-    Ok(())
-}
-
-fn parts_text(parts: &[Part]) -> String {
-    let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Image { mime, .. } => format!("[image {mime}]"),
-        Part::Link { uri, .. } => format!("[{uri}]"),
-        Part::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn found(args: &InspectArgs, hits: &[Hit], out: &mut impl Write) -> Result<(), Exit> {
     if args.json {
-        let hits = hits
-            .iter()
-            .map(|hit| json!({ "session": hit.session.as_str(), "seq": hit.seq, "snippet": hit.snippet }));
-        return Ok(writeln!(out, "{}", json!({ "hits": hits.collect::<Vec<_>>() }))?);
+        let hits = hits.iter().map(|hit| {
+            json!({
+                "session": hit.session.as_str(), "seq": hit.seq, "role": hit.speaker.as_str(),
+                "created": written(hit.created), "snippet": hit.snippet,
+            })
+        });
+        let document = json!({ "hits": hits.collect::<Vec<_>>() });
+        return Ok(writeln!(out, "{}", table::json(&document))?);
     }
     if hits.is_empty() {
         return Ok(writeln!(out, "nothing found")?);
@@ -161,41 +155,22 @@ fn found(args: &InspectArgs, hits: &[Hit], out: &mut impl Write) -> Result<(), E
     Ok(table::write(out, std::iter::once(header).chain(rows))?)
 }
 
-fn session_json(row: &SessionRow) -> Value {
+/// Spells a session for scripts.
+pub(crate) fn session_json(row: &SessionRow) -> Value {
     json!({
         "id": row.id.as_str(),
         "title": row.title,
         "cwd": row.cwd,
         "model": row.model,
         "mode": row.mode.as_str(),
+        "thought_level": row.thought_level.as_str(),
         "messages": row.n_messages,
         "created": written(row.created),
         "updated": written(row.updated),
         "parent": row.parent.as_ref().map(SessionId::as_str),
+        "agent_type": row.agent_type,
+        "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
     })
-}
-
-fn message_json(entry: &Entry) -> Value {
-    match entry {
-        Entry::Prompt(prompt) => {
-            json!({ "role": "user", "id": prompt.id.as_str(), "text": parts_text(&prompt.parts) })
-        }
-        Entry::Reply(reply) => {
-            let calls = reply.calls.iter().map(|call| {
-                json!({ "id": call.id.to_string(), "name": call.name, "arguments": call.arguments.object() })
-            });
-            let calls: Vec<Value> = calls.collect();
-            let (id, thought) = (reply.id.as_str(), &reply.thought);
-            json!({ "role": "assistant", "id": id, "thought": thought, "text": reply.text, "calls": calls })
-        }
-        Entry::Result { call, facets, outcome: Outcome { status, for_model, .. } } => json!({
-            "role": "tool",
-            "call": call.to_string(),
-            "title": facets.title,
-            "status": status.as_str(),
-            "text": parts_text(for_model),
-        }),
-    }
 }
 
 /// Spells a time for scripts.

@@ -30,6 +30,25 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
+/// Does so for a text of several lines.
+pub(crate) fn text(text: &str) -> String {
+    let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    text.chars().map(|letter| if is_fine(letter) { letter } else { ' ' }).collect()
+}
+
+/// Spells a document on one line, in which nothing moves the cursor either.
+pub(crate) fn json(document: &serde_json::Value) -> String {
+    let mut line = String::new();
+    for letter in document.to_string().chars() {
+        match letter.is_control() {
+            // JSON lets these stand as they are, and only within texts.
+            true => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => line.push(letter),
+        }
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -2,42 +2,46 @@
 
 use clap::Parser;
 use crow_core::{
-    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Mode, Outcome, Part, Prompt, Reply,
-    ThoughtLevel, ToolKind, Touch,
+    Arguments, Call, CallId, Compaction, Content, Ended, Entry, Facets, MessageId, Mode, Outcome, Part,
+    Prompt, Reply, SessionId, ThoughtLevel, ToolKind, Touch, Usage,
 };
-use crow_store::{Address, NewSession, Store, Timestamp};
+use crow_store::{Address, NewSession, Store, Timestamp, Writer};
 use expect_test::{Expect, expect};
 
 use crate::cli::{Cli, Command};
 
 const HOUR: i64 = 3_600_000;
 
-/// Inspects a store with two sessions; `$A` and `$B` stand for their names.
+/// Inspects a store with two sessions, of which one says nothing; `$A` and `$B` stand for their names.
 #[track_caller]
 fn check(line: &str, expect: Expect) {
+    check_in(line, two, expect);
+}
+
+/// Inspects a store with a session `$A` that started `$B`, which started `$C`, and its copy `$D`.
+#[track_caller]
+fn check_family(line: &str, expect: Expect) {
+    check_in(line, family, expect);
+}
+
+#[track_caller]
+fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect: Expect) {
     let folder = tempfile::tempdir().unwrap();
     let db = Address::File(folder.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
-        let first = session(&store, "/work/a", HOUR).await;
-        let writer = store.begin_writing(&first).await.unwrap();
-        for (seq, entry) in entries().iter().enumerate() {
-            store.append(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
-        }
-        store.set_title(&first, "List the files").await.unwrap();
-        let other = session(&store, "/work/b", 40 * HOUR).await;
-        let names = |text: &str| text.replace("$A", first.as_str()).replace("$B", other.as_str());
-        let Command::Inspect(args) = Cli::parse_from(names(line).split(' ')).command else {
-            panic!("inspect")
-        };
+        let names = fill(&store).await;
+        let names = || names.iter().zip(["$A", "$B", "$C", "$D"]);
+        let line = names().fold(line.to_owned(), |line, (id, name)| line.replace(name, id.as_str()));
+        let Command::Inspect(args) = Cli::parse_from(line.split(' ')).command else { panic!("inspect") };
         let mut out = Vec::new();
         if let Err(exit) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
             out.extend(format!("{exit:?}\n").bytes());
         }
         // Names are made by chance and so are the widths of their columns.
-        let mut text =
-            String::from_utf8(out).unwrap().replace(first.as_str(), "$A").replace(other.as_str(), "$B");
+        let text = String::from_utf8(out).unwrap();
+        let mut text = names().fold(text, |text, (id, name)| text.replace(id.as_str(), name));
         while text.contains("   ") {
             text = text.replace("   ", "  ");
         }
@@ -46,14 +50,51 @@ fn check(line: &str, expect: Expect) {
     expect.assert_eq(&text);
 }
 
-async fn session(store: &Store, cwd: &str, now: i64) -> crow_core::SessionId {
+async fn two(store: &Store) -> Vec<SessionId> {
+    let first = session(store, "/work/a", None, HOUR).await;
+    say(store, &first, &entries()).await;
+    store.set_title(&first, "List the files").await.unwrap();
+    vec![first, session(store, "/work/b", None, 40 * HOUR).await]
+}
+
+async fn family(store: &Store) -> Vec<SessionId> {
+    let first = session(store, "/work/a", None, HOUR).await;
+    let writer = say(store, &first, &change()).await;
+    let compaction = Compaction {
+        at: 2,
+        keep_from: 1,
+        said: vec![0],
+        summary: Some("A change\nwas wanted.".to_owned()),
+        pruned: vec![CallId::at(1, 0)],
+        tokens_before: 900,
+        tokens_after: 300,
+    };
+    store.compact(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
+    store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
+    let child = session(store, "/work/a", Some(&first), 4 * HOUR).await;
+    say(store, &child, &entries()).await;
+    let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
+    let copy = crow_store::invent_name();
+    store.fork(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
+    vec![first, child, grandchild, copy]
+}
+
+async fn say(store: &Store, id: &SessionId, entries: &[Entry]) -> Writer {
+    let writer = store.begin_writing(id).await.unwrap();
+    for (seq, entry) in entries.iter().enumerate() {
+        store.append(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
+    }
+    writer
+}
+
+async fn session(store: &Store, cwd: &str, parent: Option<&SessionId>, now: i64) -> SessionId {
     let new = NewSession {
         cwd: cwd.to_owned(),
         model: "sonnet".to_owned(),
         mode: Mode::Ask,
         thought_level: ThoughtLevel::Default,
         system_prompt: String::new(),
-        parent: None,
+        parent: parent.cloned(),
         agent_type: None,
         now: Timestamp(now),
     };
@@ -92,6 +133,233 @@ fn entries() -> [Entry; 3] {
     ]
 }
 
+/// A prompt with an image, and a reply whose call changed a file.
+fn change() -> [Entry; 3] {
+    let image = Part::Image { mime: "image/png".to_owned(), data: "iVBORw==".to_owned() };
+    let arguments = r#"{"file_path":"/work/a/x"}"#;
+    let call = Call {
+        id: CallId::at(1, 0),
+        provider_id: "x".to_owned(),
+        name: "edit".to_owned(),
+        arguments: Arguments::Valid(serde_json::from_str(arguments).unwrap()),
+    };
+    let diff = Content::Diff {
+        path: "/work/a/x".to_owned(),
+        old: Some("one\ntwo\n".to_owned()),
+        new: "one\n2\u{9b}2J\n".to_owned(),
+    };
+    [
+        Entry::Prompt(Prompt {
+            id: MessageId::at(0),
+            parts: vec![Part::Text("change it\nlike\u{1b}[2J this".to_owned()), image],
+        }),
+        Entry::Reply(Reply {
+            id: MessageId::at(1),
+            thought: "how?".to_owned(),
+            text: "I change it.".to_owned(),
+            calls: vec![call],
+            ended: Ended::OutputLimit,
+            usage: Some(Usage { input: 7, output: 3 }),
+        }),
+        Entry::Result {
+            call: CallId::at(1, 0),
+            facets: Facets {
+                title: "Edit x".to_owned(),
+                kind: ToolKind::Edit,
+                locations: Vec::new(),
+                touch: Touch::Nothing,
+            },
+            outcome: Outcome { for_client: vec![diff], ..Outcome::done("changed; see ```x```") },
+        },
+    ]
+}
+
+#[test]
+fn families_are_shown_as_trees() {
+    check_family(
+        "crow-cli inspect --tree",
+        expect![[r#"
+        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
+        $D  yesterday  3  sonnet  Change `it` [2J  $A
+        $A  yesterday  3  sonnet  Change `it` [2J
+        └ $B  yesterday  3  sonnet  -
+          └ $C  yesterday  0  sonnet  -
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s $B --tree",
+        expect![[r#"
+        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
+        $B  yesterday  3  sonnet  -
+        └ $C  yesterday  0  sonnet  -
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s $B --tree -j",
+        expect![[r#"
+        {"sessions":[{"id":"$B","title":null,"cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":null,"forked_from":null,"children":[{"id":"$C","title":null,"cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":null,"forked_from":null,"children":[]}]}]}
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -l 1 --tree",
+        expect![[r#"
+        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
+        $D  yesterday  3  sonnet  Change `it` [2J  $A
+    "#]],
+    );
+}
+
+#[test]
+fn a_session_shows_its_compactions_and_its_origin() {
+    check_family(
+        "crow-cli inspect -s $D",
+        expect![[r#"
+        session  $D
+        title  Change `it` [2J
+        folder  /work/a
+        model  sonnet
+        mode  ask
+        messages  3
+        created  yesterday
+        updated  yesterday
+        copy of  $A
+        compacted  before msg-2, 900 to 300 tokens; the model sees msg-1 and later
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s $A -j",
+        expect![[r#"
+        {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+    "#]],
+    );
+}
+
+#[test]
+fn a_session_is_exported_as_markdown() {
+    check_family(
+        "crow-cli inspect -s $A --export md",
+        expect![[r##"
+        # Change `it` [2J
+
+        - session: $A
+        - folder: /work/a
+        - model: sonnet
+        - mode: ask
+        - began: 1970-01-01 01:00 UTC
+        - last message: 1970-01-01 02:00 UTC
+
+        ## user, 1970-01-01 02:00 UTC
+
+        change it
+        like [2J this
+        [image image/png]
+
+        ## assistant, 1970-01-01 02:00 UTC
+
+        > how?
+
+        I change it.
+
+        call-1-0 calls edit
+
+        ```json
+        {
+          "file_path": "/work/a/x"
+        }
+        ```
+
+        (cut by the output limit)
+
+        ---
+
+        Compacted before msg-2, 900 to 300 tokens; the model sees msg-1 and later.
+        > A change
+        > was wanted.
+
+        ---
+
+        ### call-1-0: Edit x (completed)
+
+        ````text
+        changed; see ```x```
+        ````
+
+        ```diff
+        --- /work/a/x
+        +++ /work/a/x
+        @@ -1,2 +1,2 @@
+         one
+        -two
+        +2 2J
+        ```
+    "##]],
+    );
+}
+
+#[test]
+fn a_session_is_exported_as_json_with_everything() {
+    check_family(
+        "crow-cli inspect -s $A --export json",
+        expect![[r#"
+        {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+    "#]],
+    );
+}
+
+#[test]
+fn messages_are_paged() {
+    check(
+        "crow-cli inspect -s $A -m -l 1 --before 2",
+        expect![[r#"
+        (1 earlier message; --before 1 goes on)
+
+        assistant msg-1
+          I look.
+          call-1-0 terminal {"command":"ls"}
+
+    "#]],
+    );
+    check(
+        "crow-cli inspect -s $A -m -l 1 --before 1 -j",
+        expect![[r#"
+        {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
+    "#]],
+    );
+}
+
+#[test]
+fn a_mistyped_name_is_told_what_it_meant() {
+    check_family(
+        "crow-cli inspect -s $Ax",
+        expect![[r#"
+        Exit { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?") }
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s nobody --search it",
+        expect![[r#"
+        Exit { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
+    "#]],
+    );
+}
+
+#[test]
+fn a_search_stays_in_a_session() {
+    check_family(
+        "crow-cli inspect --search files",
+        expect![[r#"
+        SESSION  MESSAGE  TEXT
+        $B  msg-0  list the files
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s $A --search files",
+        expect![[r#"
+        nothing found
+    "#]],
+    );
+}
+
 #[test]
 fn sessions_are_listed_newest_first() {
     check(
@@ -104,7 +372,7 @@ fn sessions_are_listed_newest_first() {
     check(
         "crow-cli inspect -l 1 -j",
         expect![[r#"
-            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null}]}
+            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null}]}
         "#]],
     );
 }
@@ -153,6 +421,8 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -l 1",
         expect![[r#"
+            (2 earlier messages; --before 2 goes on)
+
             tool call-1-0: ls (completed)
               a.txt
               [31mb.txt
@@ -162,7 +432,7 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null},"messages":[{"role":"user","id":"msg-0","text":"list the files"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}]},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt"}]}
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}],"seq":1,"created":"1970-01-01T02:00:00Z"},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt","seq":2,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
         "#]],
     );
 }
@@ -179,8 +449,8 @@ fn messages_are_found() {
     check(
         "crow-cli inspect --search files -j",
         expect![[r#"
-        {"hits":[{"session":"$A","seq":0,"snippet":"list the files"}]}
-    "#]],
+            {"hits":[{"session":"$A","seq":0,"role":"user","created":"1970-01-01T02:00:00Z","snippet":"list the files"}]}
+        "#]],
     );
     check(
         "crow-cli inspect --search nothing",

@@ -1,0 +1,25 @@
+//! Compactions as a person and a script read them.
+
+use crow_core::{CallId, Compaction};
+use serde_json::{Value, json};
+
+/// Says on one line what a compaction did.
+pub(super) fn line(compaction: &Compaction) -> String {
+    let Compaction { at, keep_from, tokens_before, tokens_after, .. } = compaction;
+    format!(
+        "before msg-{at}, {tokens_before} to {tokens_after} tokens; the model sees msg-{keep_from} and later"
+    )
+}
+
+/// Spells a compaction for scripts.
+pub(super) fn json(compaction: &Compaction) -> Value {
+    json!({
+        "at": compaction.at,
+        "keep_from": compaction.keep_from,
+        "said": compaction.said,
+        "summary": compaction.summary,
+        "pruned": compaction.pruned.iter().map(CallId::to_string).collect::<Vec<_>>(),
+        "tokens_before": compaction.tokens_before,
+        "tokens_after": compaction.tokens_after,
+    })
+}

@@ -1,0 +1,127 @@
+//! The messages of a session, page by page, so that a long one is never in memory as a whole.
+
+use std::io::Write;
+
+use crow_core::{Entry, Outcome, Part};
+use crow_store::{Message, Range, SessionRow, Store};
+use serde_json::{Value, json};
+
+use super::{session_json, written};
+use crate::{cli::InspectArgs, failure::Exit, table};
+
+/// Messages read at a time.
+const PAGE: u32 = 100;
+
+/// Shows the last messages, or the last before a place.
+pub(super) async fn show(
+    args: &InspectArgs,
+    store: &Store,
+    row: &SessionRow,
+    out: &mut impl Write,
+) -> Result<(), Exit> {
+    let end = args.before.unwrap_or(u64::MAX).min(row.n_messages);
+    let from = end.saturating_sub(args.limit.map_or(u64::MAX, u64::from));
+    if args.json {
+        let mut messages = Vec::new();
+        read(store, row, (from, end), |page| {
+            messages.extend(page.iter().map(message_json));
+            Ok(())
+        })
+        .await?;
+        let document = json!({ "session": session_json(row), "messages": messages, "earlier": from });
+        return Ok(writeln!(out, "{}", table::json(&document))?);
+    }
+    if from > 0 {
+        let messages = if from == 1 { "message" } else { "messages" };
+        writeln!(out, "({from} earlier {messages}; --before {from} goes on)\n")?;
+    }
+    read(store, row, (from, end), |page| page.iter().try_for_each(|message| show_one(&message.entry, out)))
+        .await
+}
+
+/// Reads messages from a place to another, and looks at each page of them.
+pub(super) async fn read(
+    store: &Store,
+    row: &SessionRow,
+    (mut from, end): (u64, u64),
+    mut each: impl FnMut(&[Message]) -> Result<(), Exit>,
+) -> Result<(), Exit> {
+    while from < end {
+        let limit = u32::try_from(end - from).unwrap_or(PAGE).min(PAGE);
+        each(&store.messages(&row.id, Range { from, limit }).await?)?;
+        from += u64::from(limit);
+    }
+    Ok(())
+}
+
+fn show_one(entry: &Entry, out: &mut impl Write) -> Result<(), Exit> {
+    match entry {
+        Entry::Prompt(prompt) => {
+            writeln!(out, "user {}", prompt.id)?;
+            indented(&parts_text(&prompt.parts), out)?;
+        }
+        Entry::Reply(reply) => {
+            writeln!(out, "assistant {}", reply.id)?;
+            indented(&reply.text, out)?;
+            for call in &reply.calls {
+                let arguments = Value::Object(call.arguments.object()).to_string();
+                writeln!(out, "  {} {} {}", call.id, table::plain(&call.name), table::plain(&arguments))?;
+            }
+        }
+        Entry::Result { call, facets, outcome } => {
+            writeln!(out, "tool {call}: {} ({})", table::plain(&facets.title), outcome.status.as_str())?;
+            indented(&parts_text(&outcome.for_model), out)?;
+        }
+    }
+    Ok(writeln!(out)?)
+}
+
+fn indented(text: &str, out: &mut impl Write) -> Result<(), Exit> {
+    for line in text.lines() {
+        let line = table::plain(&line.replace('\t', "    "));
+        writeln!(out, "{}", format!("  {line}").trim_end())?;
+    }
+    Ok(())
+}
+
+/// Spells pieces as text; images are named.
+pub(super) fn parts_text(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Image { mime, .. } => format!("[image {mime}]"),
+        Part::Link { uri, .. } => format!("[{uri}]"),
+        Part::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Spells a message for scripts.
+pub(super) fn message_json(message: &Message) -> Value {
+    let mut json = entry_json(&message.entry);
+    json["seq"] = message.seq.into();
+    json["created"] = written(message.created).into();
+    json
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    match entry {
+        Entry::Prompt(prompt) => {
+            json!({ "role": "user", "id": prompt.id.as_str(), "text": parts_text(&prompt.parts) })
+        }
+        Entry::Reply(reply) => {
+            let calls = reply.calls.iter().map(|call| {
+                json!({ "id": call.id.to_string(), "name": call.name, "arguments": call.arguments.object() })
+            });
+            let calls: Vec<Value> = calls.collect();
+            let (id, thought) = (reply.id.as_str(), &reply.thought);
+            json!({ "role": "assistant", "id": id, "thought": thought, "text": reply.text, "calls": calls })
+        }
+        Entry::Result { call, facets, outcome: Outcome { status, for_model, .. } } => json!({
+            "role": "tool",
+            "call": call.to_string(),
+            "title": facets.title,
+            "status": status.as_str(),
+            "text": parts_text(for_model),
+        }),
+    }
+}

@@ -1,0 +1,31 @@
+//! What to say of a session that is not there.
+
+use crow_core::{SessionId, nearest};
+use crow_store::{ListQuery, Store};
+
+use crate::failure::Exit;
+
+/// Sessions looked at; whoever mistypes a name has seen it lately.
+const LOOKED_AT: u32 = 500;
+/// Names that begin alike and are all shown.
+const SHOWN: usize = 3;
+/// Fewer letters could begin anything.
+const BEGINNING_LEN: usize = 3;
+
+/// Says that a session is not there, and which one was probably meant.
+pub(crate) async fn missing(store: &Store, id: &SessionId) -> Exit {
+    let exit = Exit::no_session(id.as_str());
+    let Ok(rows) = store.list(ListQuery { cwd: None, before: None, limit: LOOKED_AT }).await else {
+        return exit;
+    };
+    let ids = || rows.iter().map(|row| row.id.as_str());
+    let begins = |other: &&str| id.as_str().len() >= BEGINNING_LEN && other.starts_with(id.as_str());
+    let mut meant: Vec<&str> = ids().filter(begins).take(SHOWN).collect();
+    if meant.is_empty() {
+        meant.extend(nearest(id.as_str(), ids()));
+    }
+    match meant.is_empty() {
+        true => exit,
+        false => exit.with_hint(format!("did you mean {}?", meant.join(" or "))),
+    }
+}
