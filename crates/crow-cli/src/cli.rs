@@ -8,7 +8,7 @@ use clap::{
 };
 use crow_core::Mode;
 
-use crate::inspect::Form;
+use crate::{inspect::Form, sessions::Age};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -46,6 +46,12 @@ pub(crate) enum Command {
     Auth(AuthArgs),
     /// Look at sessions and their messages
     Inspect(InspectArgs),
+    /// List and delete sessions
+    Sessions {
+        /// What to do with them
+        #[command(subcommand)]
+        command: SessionsCommand,
+    },
     /// Serve Crow's own tools to any MCP client on stdin and stdout
     Mcp(McpArgs),
     /// List the configured models
@@ -144,6 +150,58 @@ pub(crate) struct InspectArgs {
     /// Write the whole session
     #[arg(long, value_name = "FORM", requires = "session", conflicts_with_all = ["messages", "tree", "search", "limit"])]
     pub(crate) export: Option<Form>,
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+/// What to do with sessions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List sessions, the newest first
+    List {
+        /// Show at most this many
+        #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        limit: Option<u32>,
+        /// Print JSON
+        #[arg(short, long)]
+        json: bool,
+    },
+    /// Delete sessions in which nobody spoke for some time, with those they started
+    Prune(PruneArgs),
+    /// Delete sessions, with those they started
+    Delete(DeleteArgs),
+}
+
+/// What to prune.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Those whose last message is older: hours, days or weeks, such as 6h, 30d or 12w
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: Age,
+    /// Show what would be deleted, and delete nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) how: Deleting,
+}
+
+/// What to delete.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The sessions
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) sessions: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: Deleting,
+}
+
+/// How to delete.
+#[derive(Debug, Args)]
+pub(crate) struct Deleting {
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,

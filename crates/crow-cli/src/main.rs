@@ -11,6 +11,7 @@ mod log;
 mod mcp;
 mod models;
 mod run;
+mod sessions;
 mod settings;
 mod sign_in;
 mod table;
@@ -86,6 +87,12 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let settings = load(&dir, &env)?;
             let now = Timestamp(jiff::Timestamp::now().as_millisecond());
             agent::runtime()?.block_on(inspect::run(&args, &settings.database, now, &mut out))?;
+        }
+        Command::Sessions { command } => {
+            let settings = load(&dir, &env)?;
+            let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+            let ask = sessions::ask_person;
+            agent::runtime()?.block_on(sessions::run(&command, (&settings.database, now), ask, &mut out))?;
         }
         Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,

@@ -1,0 +1,255 @@
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+
+use clap::Parser;
+use crow_core::{Entry, MessageId, Mode, Part, Prompt, ThoughtLevel};
+use crow_store::NewSession;
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+const DAY: i64 = 86_400_000;
+
+async fn session(store: &Store, name: &str, day: i64) {
+    let new = NewSession {
+        cwd: "/work".to_owned(),
+        model: "sonnet".to_owned(),
+        mode: Mode::Ask,
+        thought_level: ThoughtLevel::Default,
+        system_prompt: String::new(),
+        parent: None,
+        agent_type: None,
+        now: Timestamp(day * DAY),
+    };
+    let id = SessionId::new(name);
+    store.create_session(&id, new).await.unwrap();
+    let writer = store.begin_writing(&id).await.unwrap();
+    let entry = Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text(name.repeat(4000))] });
+    store.append(&writer, 0, &entry, Timestamp(day * DAY)).await.unwrap();
+    store.set_title(&id, &format!("of day {day}")).await.unwrap();
+    store.end_writing(writer).await;
+}
+
+/// Leaves out sizes and process ids, which are never the same.
+fn without_numbers(text: &str) -> String {
+    let mut shown = String::new();
+    for piece in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let number = piece.trim_end_matches(|c: char| !c.is_ascii_digit());
+        shown += if number.len() < 3 { number } else { "N" };
+        shown += &piece[number.len()..];
+    }
+    shown
+}
+
+/// Runs a command on day 100 in a store with sessions of days 10, 50 and 99, of which that of day 50 is at work; what is
+/// left is shown below what it said.
+#[track_caller]
+fn check(line: &str, said: Said, expect: Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Address::File(folder.path().join("crow.db"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let text = runtime.block_on(async {
+        let store = Store::open(&db).await.unwrap();
+        for (name, day) in [("old", 10), ("busy", 50), ("young", 99)] {
+            session(&store, name, day).await;
+        }
+        let _writer = store.begin_writing(&SessionId::new("busy")).await.unwrap();
+        let Command::Sessions { command } = Cli::parse_from(line.split(' ')).command else {
+            panic!("sessions")
+        };
+        let mut out = Vec::new();
+        let question = std::cell::RefCell::new(String::new());
+        let ask = |asked: &str| {
+            *question.borrow_mut() = format!("? {asked}\n");
+            Ok(said)
+        };
+        let done = run(&command, (&db, Timestamp(100 * DAY)), ask, &mut out).await;
+        let mut text = question.into_inner() + &String::from_utf8(out).unwrap();
+        if let Err(exit) = done {
+            text += &format!("{exit:?}\n");
+        }
+        for row in store.list(crow_store::ListQuery { cwd: None, before: None, limit: 9 }).await.unwrap() {
+            text += &format!("left: {}\n", row.id);
+        }
+        text
+    });
+    expect.assert_eq(&without_numbers(&text));
+}
+
+#[test]
+fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
+    check(
+        "crow-cli sessions prune --older-than 30d",
+        Said::Yes,
+        expect![[r#"
+            ? Delete these 2 sessions and those they started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            busy     50 days ago  1         sonnet  of day 50  /work
+            left out busy, which is at work in another process
+            deleted 1 session with 1 message; N kB freed
+            left: young
+            left: busy
+        "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 8w -y",
+        Said::Nothing,
+        expect![[r#"
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            deleted 1 session with 1 message; N kB freed
+            left: young
+            left: busy
+        "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 8w -y -j",
+        Said::Nothing,
+        expect![[r#"
+            {"deleted":["old"],"would_delete":[],"at_work":[],"freed_bytes":N}
+            left: young
+            left: busy
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_deleted_without_a_yes() {
+    check(
+        "crow-cli sessions prune --older-than 30d",
+        Said::No,
+        expect![[r#"
+        ? Delete these 2 sessions and those they started?
+        SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+        old      90 days ago  1         sonnet  of day 10  /work
+        busy     50 days ago  1         sonnet  of day 50  /work
+        Exit { code: Failed, message: Some("nothing was deleted"), hint: None }
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 30d -j",
+        Said::Nothing,
+        expect![[r#"
+            Exit { code: Denied, message: Some("nobody could be asked, so nothing was deleted"), hint: Some("say yes with -y") }
+            left: young
+            left: busy
+            left: old
+        "#]],
+    );
+}
+
+#[test]
+fn what_would_go_or_is_not_there_is_said() {
+    check(
+        "crow-cli sessions prune --older-than 30d --dry-run",
+        Said::Yes,
+        expect![[r#"
+        SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+        old      90 days ago  1         sonnet  of day 10  /work
+        busy     50 days ago  1         sonnet  of day 50  /work
+        would delete 2 sessions with 2 messages
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 30d --dry-run -j",
+        Said::Yes,
+        expect![[r#"
+        {"deleted":[],"would_delete":["old","busy"],"at_work":[],"freed_bytes":null}
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 200d",
+        Said::Yes,
+        expect![[r#"
+        no session is that old; nothing was deleted
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+    check(
+        "crow-cli sessions prune --older-than 200d -j",
+        Said::Yes,
+        expect![[r#"
+        {"deleted":[],"would_delete":[],"at_work":[],"freed_bytes":null}
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+}
+
+#[test]
+fn those_named_are_deleted_or_none() {
+    check(
+        "crow-cli sessions delete old",
+        Said::Yes,
+        expect![[r#"
+            ? Delete this session and those it started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            deleted 1 session with 1 message; N kB freed
+            left: young
+            left: busy
+        "#]],
+    );
+    check(
+        "crow-cli sessions delete old old young -y",
+        Said::Nothing,
+        expect![[r#"
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            young    yesterday    1         sonnet  of day 99  /work
+            deleted 2 sessions with 2 messages; N kB freed
+            left: busy
+        "#]],
+    );
+    check(
+        "crow-cli sessions delete old busy -y",
+        Said::Nothing,
+        expect![[r#"
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            busy     50 days ago  1         sonnet  of day 50  /work
+            Exit { code: Failed, message: Some("session busy is at work in another process (process N); wait until its turn has ended, or stop it there"), hint: None }
+            left: young
+            left: busy
+            left: old
+        "#]],
+    );
+    check(
+        "crow-cli sessions delete old yong -y",
+        Said::Nothing,
+        expect![[r#"
+        Exit { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?") }
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+}
+
+#[test]
+fn sessions_are_listed_as_inspect_lists_them() {
+    check(
+        "crow-cli sessions list -l 1",
+        Said::Nothing,
+        expect![[r#"
+        SESSION  UPDATED    MESSAGES  MODEL   TITLE      FOLDER
+        young    yesterday  1         sonnet  of day 99  /work
+        left: young
+        left: busy
+        left: old
+    "#]],
+    );
+}
