@@ -95,6 +95,9 @@ pub(crate) struct RunArgs {
     /// Continue this session
     #[arg(short, long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Continue in a copy of the session; the original stays as it is
+    #[arg(long, requires = "session")]
+    pub(crate) fork: bool,
     /// Work in this folder instead of the current one
     #[arg(short = 'c', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

@@ -83,6 +83,7 @@ async fn show(
         prompt: None,
         interactive: false,
         session: None,
+        fork: false,
         cwd: None,
         file: None,
         model: None,

@@ -254,9 +254,11 @@ async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
     let session = match plan.args.session.clone() {
         Some(id) => {
             let session = SessionId::new(id);
-            let loaded = connection.load_session(&session, &plan.cwd).await;
-            loaded.map_err(|failure| exit_of(&failure))?;
-            session
+            let opened = match plan.args.fork {
+                true => connection.fork_session(&session, &plan.cwd).await,
+                false => connection.load_session(&session, &plan.cwd).await.map(|()| session),
+            };
+            opened.map_err(|failure| exit_of(&failure))?
         }
         None => connection.new_session(&plan.cwd).await.map_err(|failure| exit_of(&failure))?,
     };
