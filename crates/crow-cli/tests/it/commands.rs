@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod configuration;
+mod sessions;
 mod sign_in;
 
 use std::io::Write;

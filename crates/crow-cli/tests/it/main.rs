@@ -14,6 +14,7 @@ mod held;
 mod hooks;
 mod mcp;
 mod mcp_server;
+mod memory;
 mod replay;
 mod sandbox;
 mod skills;

@@ -1,0 +1,162 @@
+//! Sessions as a person or a script finds, copies, exports and deletes them.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use super::{Ran, Stage};
+
+/// Runs a command with the sessions there are as `$1`, `$2` …, the newest first, and hides their names again.
+#[track_caller]
+fn check(stage: &Stage, args: &str, told: &expect_test::Expect) {
+    let sessions = stage.sessions();
+    let numbered = || sessions.iter().enumerate().map(|(index, id)| (format!("$S{}", index + 1), id));
+    let args = numbered().fold(args.to_owned(), |args, (name, id)| args.replace(&name, id));
+    let Ran { code, stdout, stderr } = stage.crow(&args);
+    let shown = format!("{}{stderr}", Ran { code, stdout, stderr: String::new() }.told());
+    told.assert_eq(&numbered().fold(shown, |shown, (name, id)| shown.replace(id, &name)));
+}
+
+/// Lets a session be there in which somebody spoke.
+fn spoken(script: &str) -> Stage {
+    let stage = Stage::new(&format!("text \"I see.\"\n{script}"));
+    assert_eq!(stage.crow("crow run 'remember this'").code, Some(0));
+    stage
+}
+
+#[test]
+fn a_copy_goes_on_and_the_original_stays() {
+    let stage = spoken("text \"Yes.\"");
+    let original = stage.sessions();
+    assert_eq!(stage.crow(&format!("crow run -s {} --fork 'and?'", original[0])).code, Some(0));
+    assert_eq!(stage.told(), ["remember this", "I see.", "and?"]);
+    assert_eq!(stage.sessions().len(), 2);
+    check(
+        &stage,
+        "crow inspect -s $S1 -m; crow inspect -s $S2 -m; crow inspect -s $S1 | grep 'copy of'",
+        &expect![[r#"
+            exit 0
+            user msg-0
+              remember this
+
+            assistant msg-1
+              I see.
+
+            user msg-2
+              and?
+
+            assistant msg-3
+              Yes.
+
+            user msg-0
+              remember this
+
+            assistant msg-1
+              I see.
+
+            copy of   $S2
+        "#]],
+    );
+    check(
+        &stage,
+        "crow run --fork hi",
+        &expect![[r#"
+        exit 2
+        error: the following required arguments were not provided:
+          --session <ID>
+
+        Usage: crow-cli run --session <ID> --fork <PROMPT>
+
+        For more information, try '--help'.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run -s nobody --fork hi",
+        &expect![[r#"
+        exit 4
+        error: There is no session nobody. `crow-cli inspect` lists the sessions there are.
+    "#]],
+    );
+}
+
+#[test]
+fn an_export_is_one_document() {
+    let stage = spoken("");
+    let ran = stage.crow(&format!("crow inspect -s {} --export json", stage.sessions()[0]));
+    let document: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    assert_eq!(document["messages"][0]["text"], "remember this");
+    assert!(document["session"]["system_prompt"].as_str().is_some_and(|text| text.contains("Crow")));
+    check(
+        &stage,
+        "crow inspect --export json",
+        &expect![[r#"
+        exit 2
+        error: the following required arguments were not provided:
+          --session <ID>
+
+        Usage: crow-cli inspect --session <ID> --export <FORM>
+
+        For more information, try '--help'.
+    "#]],
+    );
+    check(
+        &stage,
+        "crow inspect -s $S1x --export md",
+        &expect![[r#"
+        exit 4
+        error: there is no session $S1x
+        hint: did you mean $S1?
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_deleted_when_nobody_can_say_yes() {
+    let stage = spoken("");
+    check(
+        &stage,
+        "crow sessions delete $S1 > /dev/null",
+        &expect![[r#"
+        exit 5
+        error: nobody could be asked, so nothing was deleted
+        hint: say yes with -y
+    "#]],
+    );
+    check(
+        &stage,
+        "crow sessions prune --older-than 0h > /dev/null",
+        &expect![[r#"
+        exit 5
+        error: nobody could be asked, so nothing was deleted
+        hint: say yes with -y
+    "#]],
+    );
+    check(
+        &stage,
+        "crow sessions prune --older-than soon",
+        &expect![[r#"
+        exit 2
+        error: invalid value 'soon' for '--older-than <AGE>': expected a number of hours, days or weeks, such as 6h, 30d or 12w
+
+        For more information, try '--help'.
+    "#]],
+    );
+    assert_eq!(stage.sessions().len(), 1);
+    check(
+        &stage,
+        "crow sessions delete $S1 -y -j | tr -d '0123456789'",
+        &expect![[r#"
+        exit 0
+        {"deleted":["$S1"],"would_delete":[],"at_work":[],"freed_bytes":}
+    "#]],
+    );
+    assert_eq!(stage.sessions().len(), 0);
+    check(
+        &stage,
+        "crow sessions list",
+        &expect![[r#"
+        exit 0
+        no sessions yet
+    "#]],
+    );
+}
