@@ -198,7 +198,7 @@ fn size(database: &Address) -> Option<u64> {
             let log = std::fs::metadata(log).map_or(0, |log| log.len());
             std::fs::metadata(path).ok().map(|file| file.len() + log)
         }
-        Address::Server(_) => None,
+        Address::Server { .. } => None,
     }
 }
 

@@ -23,7 +23,7 @@ impl Address {
     pub fn uri(&self) -> String {
         match self {
             Self::File(path) => format!("sqlite:///{}", path.display()),
-            Self::Server(server) => server.to_string(),
+            Self::Server { server, .. } => server.to_string(),
         }
     }
 

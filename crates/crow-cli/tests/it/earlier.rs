@@ -1,5 +1,4 @@
 //! A database of the Python version in the configuration folder: its sessions are listed, load and go on.
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
