@@ -25,6 +25,7 @@ pub mod link;
 pub mod repair;
 pub mod shell;
 pub mod slash;
+pub mod undo;
 
 pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit};
 pub use confinement::{Approval, Confinement, Network, Sandbox};

@@ -1,24 +1,9 @@
 //! What is kept of a change to a file, so that it can be undone.
 
+pub use crow_core::undo::Before;
 use crow_core::{CallId, ContentHash};
 
 use crate::Timestamp;
-
-/// What was at a path before a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Before {
-    /// Nothing.
-    Missing,
-    /// A file.
-    Content {
-        /// What was in it.
-        bytes: Vec<u8>,
-        /// Its permission bits, where the system has them.
-        mode: Option<u32>,
-    },
-    /// A file that was too large to keep.
-    Unknown,
-}
 
 /// A change about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
