@@ -174,6 +174,7 @@ async fn run_call(
         confinement: Confinement::Free,
         cut: cx.cut,
         progress: &progress,
+        keeper: None,
     };
     let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
         // A person takes their time, and a link may lead elsewhere by now.

@@ -104,6 +104,7 @@ impl Machine {
             confinement: Confinement::Free,
             cut: &CancellationToken::new(),
             progress: &|_| (),
+            keeper: None,
         };
         let outcome = self.runtime.block_on(self.tools.run(&call, cx));
         assert_eq!(outcome.status, Status::Done, "{:?}", outcome.for_model);

@@ -11,13 +11,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose, Via},
+    buffers::{self, Opened, Purpose},
+    changing::{self, Change, Made, Old},
     files::{self, FILE_BYTES_MAX},
     read,
-    text::{Decoded, Encoding, cut_line, decode, encode, numbered},
+    text::{Decoded, Encoding, cut_line, decode, numbered},
     tool::{Refusal, answer, off_thread, parse, previewed, text_of},
     workspace::Stamp,
-    write::{CHANGED_BY_EDITOR, about_change, changed, shown_diff},
+    write::{about_change, changed, shown_diff},
 };
 
 pub(crate) const CHANGED: &str = "it has changed since it was read; read it again";
@@ -91,30 +92,19 @@ impl Tool for Edit {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let wanted: Wanted = parse(arguments)?;
-            let path = cx.judged(&wanted.file_path)?;
             let shown = cx.workspace.shown(&wanted.file_path);
             let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
             let mut text = report(&shown, &edited, &wanted.new_string);
             let note = note(&edited);
-            let mut new = edited.text;
-            // What a client does not have open it would write in an encoding of its own.
-            let is_plain = matches!(encoding, None | Some(Encoding::Utf8));
-            let is_its = buffers::via(&cx, &wanted.file_path) == Via::Client && is_plain;
-            match cx.editor.filter(|_| is_its) {
-                Some(editor) => {
-                    if let Some(now) = buffers::save(&cx, editor, &wanted.file_path, &new).await? {
-                        text.push_str(CHANGED_BY_EDITOR);
-                        new = now;
-                    }
-                }
-                None => {
-                    let bytes = encode(&new, encoding.unwrap_or(Encoding::Utf8));
-                    let (path, shown) = (path.clone(), shown.clone());
-                    off_thread(move || files::replace(&path, &bytes).map_err(|error| refuse(&shown, &error)))
-                        .await?;
-                }
-            }
-            cx.workspace.remember(path, Stamp::of(&new));
+            let change = Change {
+                verb: "edit",
+                file_path: &wanted.file_path,
+                old: if encoding.is_some() { Old::Disk(&old) } else { Old::Buffer(&old) },
+                text: edited.text,
+                encoding: encoding.unwrap_or(Encoding::Utf8),
+            };
+            let Made { text: new, note: more } = changing::make(&cx, change).await?;
+            text.push_str(&more);
             let mut outcome =
                 changed(text, &cx.workspace.absolute(&wanted.file_path), Some((Some(old), new)));
             outcome.for_client.splice(0..0, note);

@@ -2,17 +2,25 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{File, Metadata},
+    fs::{File, Metadata, Permissions},
     hash::{BuildHasher as _, RandomState},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, fchown},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
     path::Path,
 };
+
+use crow_core::undo::Before;
 
 use crate::nofollow::{self, Folder};
 
 /// Larger files are not for reading: they are searched, or looked at in parts with a command.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Larger files are not kept before they are changed: a turn that changes a few would fill the database.
+const KEPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// The bits of a mode that permissions are.
+const PERMISSIONS: u32 = 0o7777;
 
 /// Names listed of one folder to look for near ones.
 const NEIGHBOURS_MAX: usize = 10_000;
@@ -84,18 +92,75 @@ pub(crate) fn near_names(path: &Path) -> Vec<String> {
     near.into_iter().map(str::to_owned).collect()
 }
 
+/// Which file was at a path in which state, or that there was none: another file or another content has another mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(Option<[i64; 7]>);
+
+impl Mark {
+    fn of(found: Option<&Metadata>) -> Self {
+        Self(found.map(|found| {
+            let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+            let [dev, ino, size] = [found.dev(), found.ino(), found.size()].map(u64::cast_signed);
+            let [mtime, mtime_nsec, ctime, ctime_nsec] = times;
+            [dev, ino, size, mtime, mtime_nsec, ctime, ctime_nsec]
+        }))
+    }
+}
+
+/// A file as it is, to be kept before it is changed.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) before: Before,
+    pub(crate) mark: Mark,
+}
+
+/// Reads what is at a path, through one descriptor. `path` is resolved.
+pub(crate) fn snapshot(path: &Path) -> Result<Snapshot, ReadError> {
+    match nofollow::look(path) {
+        Ok(found) => readable(&found, u64::MAX)?,
+        Err(error) if is_missing(&error) => {
+            return Ok(Snapshot { before: Before::Missing, mark: Mark::of(None) });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let file = nofollow::open(path)?;
+    let found = file.metadata()?;
+    readable(&found, u64::MAX)?;
+    let mark = Mark::of(Some(&found));
+    let mut bytes = Vec::new();
+    if found.len() <= KEPT_BYTES_MAX {
+        (&file).take(KEPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    }
+    if Mark::of(Some(&file.metadata()?)) != mark {
+        return Err(changed().into());
+    }
+    let is_whole = found.len().max(bytes.len() as u64) <= KEPT_BYTES_MAX;
+    let mode = Some(found.mode() & PERMISSIONS);
+    let before = if is_whole { Before::Content { bytes, mode } } else { Before::Unknown };
+    Ok(Snapshot { before, mark })
+}
+
+/// What a file becomes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replacement<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Its permission bits, where they are not those of the file that it replaces.
+    pub(crate) mode: Option<u32>,
+    /// What it replaces; anything else that is there stays.
+    pub(crate) over: Mark,
+}
+
 /// Replaces a file or makes a new one: whoever reads it finds the old or the new, never a part.
 /// `path` is resolved, so that a link stays a link; one that is there by now is not followed.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, new: Replacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let folder = folder_of(path)?;
-    let before = match folder.look(name) {
-        Ok(found) => Some(found),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
+    let before = found_in(&folder, name)?;
     if let Some(before) = &before {
         replaceable(before)?;
+    }
+    if Mark::of(before.as_ref()) != new.over {
+        return Err(changed());
     }
     let mut draft = Draft::new(&folder)?;
     if let Some(before) = &before {
@@ -103,11 +168,47 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         draft.file.set_permissions(before.permissions())?;
         keep_attributes(&folder, name, &draft.file);
     }
-    draft.file.write_all(bytes)?;
+    if let Some(mode) = new.mode {
+        draft.file.set_permissions(Permissions::from_mode(mode & PERMISSIONS))?;
+    }
+    draft.file.write_all(new.bytes)?;
     draft.file.sync_all()?;
+    // Writing took its time.
+    look_again(&folder, name, new.over)?;
     draft.publish(name)?;
     folder.sync();
     Ok(())
+}
+
+/// Takes a file away. `path` is resolved.
+pub(crate) fn remove(path: &Path, over: Mark) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    let folder = Folder::open(parent)?;
+    look_again(&folder, name, over)?;
+    folder.remove(name)?;
+    folder.sync();
+    Ok(())
+}
+
+/// Says what a name in a folder stands for, if anything.
+fn found_in(folder: &Folder, name: &OsStr) -> io::Result<Option<Metadata>> {
+    match folder.look(name) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks once more at what is about to go, which has to be what it was.
+fn look_again(folder: &Folder, name: &OsStr, over: Mark) -> io::Result<()> {
+    let found = found_in(folder, name)?;
+    if Mark::of(found.as_ref()) == over { Ok(()) } else { Err(changed()) }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("somebody changed it at the same moment; read it again")
 }
 
 /// Opens the folder of a file, made with all that are missing above it.

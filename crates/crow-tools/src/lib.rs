@@ -18,6 +18,7 @@ mod write;
 mod web;
 
 mod buffers;
+mod changing;
 mod http;
 mod mcp;
 mod naming;
@@ -28,14 +29,17 @@ mod hits;
 mod hook;
 mod nofollow;
 mod text;
+mod undo;
 mod walk;
 
+pub use changing::{Keeper, Keeping};
 pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
 pub use read::read_image;
 pub use registry::{Equipment, NameTaken, Tools};
 pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};
 pub use terminal::Terminals;
 pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
+pub use undo::{Done, How, Kept, Undoing, Undone, undo};
 pub use web::WebAccess;
 pub use workspace::{Workspace, resolve};
 

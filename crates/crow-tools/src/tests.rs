@@ -11,6 +11,7 @@ mod race;
 mod read;
 mod search;
 mod terminal;
+mod undo;
 mod web;
 mod write;
 
@@ -86,6 +87,7 @@ impl Machine {
             confinement: Confinement::Free,
             cut: &self.cut,
             progress,
+            keeper: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Workspace, workspace::PATH_BYTES_MAX};
+use crate::{Keeper, Workspace, workspace::PATH_BYTES_MAX};
 
 /// A call at work.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -58,6 +58,8 @@ pub struct ToolCx<'a> {
     pub cut: &'a CancellationToken,
     /// Shows how far it is.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    /// Keeps what is in a file before it is changed, where changes can be undone.
+    pub keeper: Option<&'a dyn Keeper>,
 }
 
 impl ToolCx<'_> {

@@ -150,6 +150,16 @@ impl Workspace {
         self.lock().get(path).copied()
     }
 
+    /// Forgets a file, which has to be read again before it is edited.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.lock().remove(path);
+    }
+
+    /// Spells a resolved path as the client does.
+    pub(crate) fn spelled(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.roots[0]).map_or_else(|_| path.to_owned(), |inside| self.cwd.join(inside))
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Stamp>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,23 +8,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose, Via},
+    buffers::{self, Opened, Purpose},
+    changing::{self, Change, Made, Old},
     edit::{CHANGED, CHANGED_OR_UNSAVED},
-    files::{self, ReadError},
-    text::{Decoded, Encoding, decode, encode},
-    tool::{Refusal, about, answer, off_thread, parse, previewed, text_of},
+    files::ReadError,
+    text::{Decoded, Encoding, decode},
+    tool::{Refusal, about, answer, parse, previewed, text_of},
     workspace::Stamp,
 };
 
 /// A client draws no useful picture of a larger change, and both texts travel to it.
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
-
-/// What the model has to know when an editor formats what it saves.
-pub(crate) const CHANGED_BY_EDITOR: &str =
-    "\n(the editor changed the text while saving; read the file before the next edit)";
-
-/// What a text in Unicode may begin with.
-const BOM: char = '\u{feff}';
 
 pub(crate) struct Write {
     spec: ToolSpec,
@@ -77,43 +71,24 @@ impl Tool for Write {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
-            let Wanted { file_path, mut content } = parse(arguments)?;
-            let path = cx.judged(&file_path)?;
+            let Wanted { file_path, content } = parse(arguments)?;
             let before = before(&cx, &file_path).await?;
             check_known(&cx, &file_path, &before)?;
-            let shown = cx.workspace.shown(&file_path);
-            let mut changed_by_editor = "";
-            // What a client does not have open it would write in an encoding of its own.
-            let encoding = before.encoding();
-            let is_its = buffers::via(&cx, &file_path) == Via::Client && encoding == Encoding::Utf8;
-            match cx.editor.filter(|_| is_its) {
-                Some(editor) => {
-                    if let Some(now) = buffers::save(&cx, editor, &file_path, &content).await? {
-                        changed_by_editor = CHANGED_BY_EDITOR;
-                        content = now;
-                    }
-                }
-                None => {
-                    let path = path.clone();
-                    content = off_thread(move || {
-                        // The encoding brings its own mark.
-                        let text = content.strip_prefix(BOM).unwrap_or(&content);
-                        let text = if encoding == Encoding::Utf8 { &content } else { text };
-                        let replaced = files::replace(&path, &encode(text, encoding));
-                        replaced.map_err(|error| Refusal(format!("could not write {shown}: {error}")))?;
-                        Ok(text.to_owned())
-                    })
-                    .await?;
-                }
-            }
-            cx.workspace.remember(path, Stamp::of(&content));
+            let change = Change {
+                verb: "write",
+                file_path: &file_path,
+                old: before.old(),
+                text: content,
+                encoding: before.encoding(),
+            };
+            let Made { text: content, note } = changing::make(&cx, change).await?;
             let shown = cx.workspace.shown(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),
                 n => format!("{n} lines"),
             };
             let verb = if matches!(before, Before::Nothing) { "created" } else { "replaced" };
-            let text = format!("{verb} {shown}: {lines}{changed_by_editor}");
+            let text = format!("{verb} {shown}: {lines}{note}");
             Ok(changed(text, &cx.workspace.absolute(&file_path), before.into_diff(content)))
         })
     }
@@ -170,6 +145,15 @@ impl Before {
         match self {
             Self::Text(_, encoding) => encoding.unwrap_or(Encoding::Utf8),
             Self::Nothing | Self::Something(_) => Encoding::Utf8,
+        }
+    }
+
+    fn old(&self) -> Old<'_> {
+        match self {
+            Self::Nothing => Old::Nothing,
+            Self::Text(text, Some(_)) => Old::Disk(text),
+            Self::Text(text, None) => Old::Buffer(text),
+            Self::Something(_) => Old::Unseen,
         }
     }
 

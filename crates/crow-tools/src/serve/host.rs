@@ -141,6 +141,7 @@ impl Host {
             confinement: self.offer.sandbox.confinement(law::mode(self.offer.mode, &facets.touch), approval),
             cut: &context.ct,
             progress: &progress,
+            keeper: None,
         };
         let running = self.offer.tools.run(call, cx);
         let outcome = match context.meta.get_progress_token() {

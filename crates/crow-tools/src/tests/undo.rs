@@ -1,0 +1,300 @@
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    sync::Mutex,
+};
+
+use crow_core::{Arguments, Call, CallId, ContentHash, undo::Before};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::{Machine, show};
+use crate::{How, Keeper, Keeping, Kept, ToolCx, Undoing, undo};
+
+/// Keeps in memory, or not at all.
+#[derive(Default)]
+struct Memory {
+    kept: Mutex<Vec<Kept>>,
+    is_full: bool,
+}
+
+impl Keeper for Memory {
+    fn keep<'a>(
+        &'a self,
+        path: &'a Path,
+        before: Before,
+        after: ContentHash,
+    ) -> Keeping<'a, Result<(), String>> {
+        if self.is_full {
+            return Box::pin(async { Err("there is no room left".into()) });
+        }
+        let kept = Kept { path: path.to_str().unwrap().into(), before, after: Some(after) };
+        self.kept.lock().unwrap().push(kept);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn left(&self, after: Option<ContentHash>) -> Keeping<'_, ()> {
+        self.kept.lock().unwrap().last_mut().unwrap().after = after;
+        Box::pin(async {})
+    }
+}
+
+/// A machine whose changes are kept.
+struct Stage {
+    machine: Machine,
+    memory: Memory,
+}
+
+impl Stage {
+    fn new(setup: fn(&Path)) -> Self {
+        Self { machine: Machine::new(setup), memory: Memory::default() }
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let arguments = Arguments::Valid(arguments);
+        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
+        let facets = self.machine.tools.facets(&call, &self.machine.workspace);
+        let cx = self.machine.cx(&|_| ());
+        let cx = ToolCx { touch: &facets.touch, keeper: Some(&self.memory), ..cx };
+        show(&self.machine.tools.run(&call, cx).await)
+    }
+
+    async fn write(&self, path: &str, content: &str) -> String {
+        self.call("write", json!({"file_path": path, "content": content})).await
+    }
+
+    /// Undoes everything and says what came of it, a line a file.
+    async fn undo(&self, how: How) -> String {
+        let kept = self.memory.kept.lock().unwrap().clone();
+        let (workspace, cut) = (&self.machine.workspace, &self.machine.cut);
+        let undone = undo(Undoing { workspace, editor: None, cut, how }, kept).await;
+        let lines = undone.into_iter().map(|undone| {
+            let path = Path::new(&undone.path).strip_prefix(workspace.roots()[0].clone()).unwrap();
+            let why = undone.why.map(|why| format!(": {why}")).unwrap_or_default();
+            let diff = undone.diff.map(|diff| format!("{diff}\n")).unwrap_or_default();
+            let (done, settled) = (undone.done.as_str(), undone.settled);
+            format!("{} {done}{why} {settled:?}\n{diff}", path.display())
+        });
+        let outside = self.machine.folder.path().canonicalize().unwrap().display().to_string();
+        lines.collect::<String>().replace(&outside, "$DIR")
+    }
+
+    /// Shows an undo, does it, and compares what it said; what it shows is what it does.
+    async fn check(&self, expect: Expect) {
+        let without_marks = |text: &str| {
+            let lines = text.lines().map(|line| line.split(" [").next().unwrap_or_default().to_owned());
+            lines.collect::<Vec<_>>()
+        };
+        let before = self.files();
+        let shown = self.undo(How::Show).await;
+        assert_eq!(self.files(), before, "looking changes nothing");
+        let done = self.undo(How::Do).await;
+        expect.assert_eq(&done);
+        assert_eq!(without_marks(&shown), without_marks(&done));
+    }
+
+    /// Every file of the project with its content and mode.
+    fn files(&self) -> String {
+        let mut found: Vec<String> = Vec::new();
+        let mut folders = vec![self.machine.path("")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                if meta.is_dir() {
+                    folders.push(path);
+                } else if meta.is_file() {
+                    let bytes = fs::read(&path).unwrap();
+                    let name = path.strip_prefix(self.machine.path("")).unwrap().display().to_string();
+                    found.push(format!("{name} {:o} {}", meta.permissions().mode(), bytes.escape_ascii()));
+                }
+            }
+        }
+        found.sort();
+        found.join("\n")
+    }
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn all_is_as_it_was_to_the_letter() {
+    let stage = Stage::new(|cwd| {
+        fs::write(cwd.join("crlf"), b"\xEF\xBB\xBFone\r\ntwo\r\n").unwrap();
+        fs::write(cwd.join("binary"), b"\0\xFF\xFE").unwrap();
+        fs::write(cwd.join("wide"), b"\xFF\xFEa\0\n\0").unwrap();
+        fs::write(cwd.join("script"), "#!/bin/sh\n").unwrap();
+        mode(&cwd.join("script"), 0o751);
+    });
+    let before = stage.files();
+    stage.call("read", json!({"file_path": "crlf"})).await;
+    let edit = json!({"file_path": "crlf", "old_string": "two", "new_string": "three"});
+    let said = stage.call("edit", edit).await;
+    assert!(said.starts_with("Done"), "{said}");
+    for (path, content) in
+        [("crlf", "x"), ("binary", "text"), ("wide", "b\n"), ("script", ""), ("new/deep/file", "hello")]
+    {
+        let said = stage.write(path, content).await;
+        assert!(said.starts_with("Done"), "{said}");
+    }
+    // A tool that replaces files may lose the mode.
+    mode(&stage.machine.path("script"), 0o600);
+    stage
+        .check(expect![[r"
+            crlf restored [0, 1]
+            binary restored [2]
+            wide restored [3]
+            script restored [4]
+            new/deep/file removed [5]
+        "]])
+        .await;
+    assert_eq!(stage.files(), before);
+    assert!(stage.machine.path("new/deep").is_dir(), "folders are left alone");
+    stage
+        .check(expect![[r"
+            crlf already [0, 1]
+            binary already [2]
+            wide already [3]
+            script already [4]
+            new/deep/file already [5]
+        "]])
+        .await;
+    let edit = json!({"file_path": "crlf", "old_string": "one", "new_string": "1"});
+    let said = stage.call("edit", edit).await;
+    assert!(said.contains("it was not read in this session; read it first"), "{said}");
+}
+
+#[tokio::test]
+async fn what_is_not_as_the_agent_left_it_stays() {
+    let stage = Stage::new(|cwd| {
+        for name in ["edited", "gone", "linked", "folder", "fixed", "binary", "between"] {
+            fs::write(cwd.join(name), "one\ntwo\n").unwrap();
+        }
+        fs::write(cwd.join("../outside"), "agent\n").unwrap();
+    });
+    for name in ["edited", "gone", "linked", "folder", "fixed", "binary", "between", "made", "in/deep"] {
+        stage.write(name, "agent\n").await;
+    }
+    let path = |name: &str| stage.machine.path(name);
+    fs::write(path("edited"), "agent\nperson\n").unwrap();
+    fs::write(path("made"), "person\n").unwrap();
+    fs::write(path("binary"), b"\0").unwrap();
+    fs::write(path("between"), "person\n").unwrap();
+    stage.call("read", json!({"file_path": "between"})).await;
+    stage.write("between", "agent again\n").await;
+    for name in ["gone", "linked", "folder"] {
+        fs::remove_file(path(name)).unwrap();
+    }
+    fs::create_dir(path("folder")).unwrap();
+    symlink("../outside", path("linked")).unwrap();
+    fs::rename(path("in"), path("elsewhere")).unwrap();
+    symlink("elsewhere", path("in")).unwrap();
+    mode(&path("fixed"), 0o444);
+    let undone = stage.undo(How::Do).await;
+    expect![[r"
+        edited conflict: it has changed since the agent left it []
+        @@ -1,2 +1,2 @@
+        -agent
+        -person
+        +one
+        +two
+        gone conflict: it was removed since the agent left it []
+        @@ -0,0 +1,2 @@
+        +one
+        +two
+        linked conflict: a link is in its way that leads round in circles or was put there just now []
+        folder conflict: it is a folder []
+        fixed conflict: could not put it back: it is read-only []
+        @@ -1 +1,2 @@
+        -agent
+        +one
+        +two
+        binary conflict: it has changed since the agent left it []
+        between restored [9]
+        between conflict: somebody else changed it between two changes of the agent; nothing before that is put back []
+        @@ -1 +1,2 @@
+        -person
+        +one
+        +two
+        made conflict: it has changed since the agent left it []
+        @@ -1 +0,0 @@
+        -person
+        in/deep conflict: a link is in its way that leads round in circles or was put there just now []
+    "]]
+    .assert_eq(&undone);
+    let outside = fs::read_to_string(path("../outside")).unwrap();
+    assert_eq!(outside, "agent\n", "nothing goes through a link");
+    expect![[r"
+        between 100644 person\n
+        binary 100644 \x00
+        edited 100644 agent\nperson\n
+        elsewhere/deep 100644 agent\n
+        fixed 100444 agent\n
+        made 100644 person\n"]]
+    .assert_eq(&stage.files());
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_not_changed() {
+    let mut stage = Stage::new(|cwd| fs::write(cwd.join("a"), "one\n").unwrap());
+    stage.memory.is_full = true;
+    stage.call("read", json!({"file_path": "a"})).await;
+    let edit = json!({"file_path": "a", "old_string": "one", "new_string": "two"});
+    let mut said = stage.call("edit", edit).await;
+    said += &stage.write("a", "two").await;
+    said += &stage.write("new", "two").await;
+    expect![[r"
+        Failed: could not edit a: what is there now could not be kept for undoing it (there is no room left); nothing was changed
+        Failed: could not write a: what is there now could not be kept for undoing it (there is no room left); nothing was changed
+        Failed: could not write new: what is there now could not be kept for undoing it (there is no room left); nothing was changed
+    "]]
+    .assert_eq(&said);
+    assert_eq!(stage.files(), "a 100644 one\\n");
+}
+
+#[tokio::test]
+async fn what_is_too_large_to_keep_is_said_and_stands_in_nobodys_way() {
+    let stage = Stage::new(|cwd| {
+        let file = fs::File::create(cwd.join("large")).unwrap();
+        file.set_len(16 * 1024 * 1024 + 1).unwrap();
+    });
+    let said = stage.write("large", "small").await;
+    expect![[r"
+        Done: replaced large: 1 line
+        (the file was too large to keep; this change cannot be undone)
+    "]]
+    .assert_eq(&said);
+    stage
+        .check(expect![[r"
+            large conflict: what was there before was too large to keep; it cannot be undone [0]
+        "]])
+        .await;
+    assert_eq!(stage.files(), "large 100644 small");
+}
+
+#[tokio::test]
+async fn a_change_that_failed_leaves_nothing_to_undo() {
+    let stage = Stage::new(|cwd| {
+        fs::write(cwd.join("fixed"), "one\n").unwrap();
+        mode(&cwd.join("fixed"), 0o444);
+    });
+    let said = stage.write("fixed", "two\n").await;
+    assert!(said.contains("it is read-only"), "{said}");
+    stage
+        .check(expect![[r"
+        fixed already [0]
+    "]])
+        .await;
+    mode(&stage.machine.path("fixed"), 0o644);
+    stage.write("fixed", "two\n").await;
+    stage
+        .check(expect![[r"
+        fixed restored [0, 1]
+    "]])
+        .await;
+    assert_eq!(fs::read_to_string(stage.machine.path("fixed")).unwrap(), "one\n");
+}
