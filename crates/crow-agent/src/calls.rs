@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hold::{self, After, Told};
 use crate::hooks;
+use crate::keeping::CallKeeper;
 use crate::kit::KitSettings;
 use crate::run_turn::{Conversation, TurnCx};
 use crate::supplies::Supplies;
@@ -167,6 +168,7 @@ async fn run_call(
             show(Shown::InTerminal(terminal));
         }
     };
+    let keeper = CallKeeper::new(cx, gate.turn, call.id);
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
@@ -174,7 +176,7 @@ async fn run_call(
         confinement: Confinement::Free,
         cut: cx.cut,
         progress: &progress,
-        keeper: None,
+        keeper: Some(&keeper),
     };
     let outcome = match permit(cx, tools, call, (facets, tool_cx), gate).await {
         // A person takes their time, and a link may lead elsewhere by now.
@@ -214,6 +216,8 @@ pub(crate) struct Gate {
     pub(crate) settings: Arc<KitSettings>,
     supplies: Arc<Supplies>,
     roots: Roots,
+    /// Place of the prompt whose turn it is.
+    turn: u64,
 }
 
 impl Gate {
@@ -233,6 +237,7 @@ impl Gate {
             },
             settings,
             supplies,
+            turn: talk.turn,
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) enum Command<'a> {
     Sessions,
     /// Stops the turn that runs.
     Stop,
+    /// Takes back what the last turn did to files; a turn of its own where none runs.
+    Undo,
 }
 
 /// Reads a prompt as one of our commands; anything else with a slash is a prompt.
@@ -29,6 +31,7 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "model" => Some(Command::Model(argument)),
         "sessions" => Some(Command::Sessions),
         "stop" => Some(Command::Stop),
+        "undo" => Some(Command::Undo),
         _ => None,
     }
 }
@@ -63,6 +66,7 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("model", "Show or change the model", Some("name of a configured model")),
         command("sessions", "Show the newest sessions of this folder", None),
         command("stop", "Stop the turn that runs", None),
+        command("undo", "Take back what the last turn did to files", None),
     ]
 }
 

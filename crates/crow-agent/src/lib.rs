@@ -12,6 +12,7 @@ mod hold;
 mod hooks;
 mod host;
 mod instructions;
+mod keeping;
 mod kit;
 mod memory;
 mod open;
@@ -24,8 +25,10 @@ mod spoken;
 mod supplies;
 mod toolbox;
 mod turn_job;
+mod undo;
 
 pub use host::serve;
 pub use kit::{Kit, KitSettings};
 pub use memory::memory_specs;
 pub use supplies::{ReadRepository, RepositoryConfig, Variables};
+pub use undo::{TurnUndone, undo_turn};

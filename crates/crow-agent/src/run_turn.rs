@@ -54,6 +54,8 @@ pub(crate) struct Conversation {
     pub(crate) told: Told,
     /// How many prompts hooks refused; names what says so.
     pub(crate) n_refused: u64,
+    /// Place of the prompt whose turn runs.
+    pub(crate) turn: u64,
 }
 
 /// What the store holds of a conversation between turns.

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::commands;
+use crate::commands::{self, Command};
 use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
 use crate::open;
@@ -195,18 +195,19 @@ impl Session {
         if !self.closing.is_empty() {
             return answer.give(Err(open::not_found(&self.id)));
         }
-        let mut chore = None;
+        let mut work = None;
         if let [Spoken::Part(Part::Text(text))] = said.as_slice() {
-            if let Some(command) = commands::parse(text) {
+            let command = commands::parse(text);
+            if command == Some(Command::Undo) && matches!(self.state, State::Idle(_)) {
+                work = Some(Work::Undo { message: self.next_note() });
+            } else if let Some(command) = command {
                 let said = self.run_command(&command).await;
                 return self.note(said, answer);
+            } else if let Some(chore) = commands::chore(text) {
+                work = Some(Work::Chore { chore, message: self.next_note() });
             }
-            chore = commands::chore(text);
         }
-        let work = match chore {
-            Some(chore) => Work::Chore { chore, message: self.next_note() },
-            None => Work::Prompt(said),
-        };
+        let work = work.unwrap_or(Work::Prompt(said));
         self.begin_or_wait(Waiting { ticket: Some(ticket), work, answer });
     }
 

@@ -26,7 +26,7 @@ pub(crate) use self::survey::known_skills;
 pub(crate) use self::texts::{PromptFile, Skill};
 
 /// How the resources begin that Crow itself adds to a prompt; the person did not say them, and a replay shows none.
-const OWN_SCHEME: &str = "crow:";
+pub(crate) const OWN_SCHEME: &str = "crow:";
 
 /// Reads the configuration files of repositories, which are spelled like the person's own.
 pub trait ReadRepository: fmt::Debug + Send + Sync {

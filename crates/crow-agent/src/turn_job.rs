@@ -6,7 +6,7 @@ use crow_acp::{Client, Place, Spoken};
 use crow_core::{
     Compacted, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
 };
-use crow_tools::Workspace;
+use crow_tools::{How, Undoing, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
 use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
-use crate::{clock, open, spoken};
+use crate::{clock, open, spoken, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -31,6 +31,8 @@ pub(crate) enum Work {
     Prompt(Vec<Spoken>),
     /// What the model sees is changed; what came of it is told as this message.
     Chore { chore: Chore, message: MessageId },
+    /// What the last turn did to files is taken back; what came of it is told as this message.
+    Undo { message: MessageId },
 }
 
 /// One turn with all it needs, on a task of its own.
@@ -139,6 +141,7 @@ impl TurnJob {
         let end = match work {
             Work::Prompt(said) => self.answer(cx, talk, said, more_words).await,
             Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
+            Work::Undo { message } => self.undo(cx, message).await,
         }?;
         talk.on_disk = OnDisk::Same;
         Ok(end)
@@ -176,8 +179,15 @@ impl TurnJob {
                 return instead;
             }
         };
-        let prompt = Prompt { id: talk.transcript.next_message(), parts };
+        let untold = undo::untold(&self.kit.store, &self.id).await.map_err(store_failure)?;
+        let has_untold = untold.is_some();
+        let prompt =
+            Prompt { id: talk.transcript.next_message(), parts: parts.into_iter().chain(untold).collect() };
+        talk.turn = talk.transcript.next_seq();
         cx.append(talk, Entry::Prompt(prompt)).await?;
+        if has_untold {
+            undo::told(&self.kit.store, &self.id).await.map_err(store_failure)?;
+        }
         // The turn may shorten the transcript, from its beginning.
         let title = talk.transcript.entries().iter().find_map(title_of).filter(|_| !talk.is_titled);
         let end = run_turn(cx, talk, more_words).await?;
@@ -187,6 +197,16 @@ impl TurnJob {
             self.client.tell(&self.id, Update::Title(title));
         }
         Ok(end)
+    }
+
+    /// Takes back what the last turn did to files.
+    async fn undo(&self, cx: &TurnCx<'_>, message: MessageId) -> Result<TurnEnd, Failure> {
+        let (editor, cut) = (Some(cx.editor), cx.cut);
+        let undoing = Undoing { workspace: cx.workspace, editor, cut, how: How::Do };
+        let undone = undo::undo_turn(&self.kit.store, cx.writer, undoing).await.map_err(store_failure)?;
+        let text = undo::report(undone.as_ref(), &self.place.cwd);
+        self.client.tell(&self.id, Update::Text { message, text });
+        Ok(if self.cut.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
     /// Makes of what was said what the model is told; the other side is how the turn ends instead.

@@ -69,6 +69,7 @@ fn asked(tool: &str, arguments: Value) -> Outcome {
             editor: None,
             touch: &Touch::Nothing,
             confinement: Confinement::ReadOnly,
+            keeper: None,
             cut: &CancellationToken::new(),
             progress: &|_| (),
         };

@@ -20,6 +20,10 @@ impl Session {
             Command::Sessions => {
                 return listing::list(&self.kit.store, &self.place.cwd, &self.id).await;
             }
+            // An idle session makes a turn of it.
+            Command::Undo => {
+                return "A turn runs. Stop it first, with /stop, then undo what it did.\n".into();
+            }
             Command::Mode("") => {
                 return format!("The mode is {}. There are {}.\n", standing.mode.as_str(), commands::modes());
             }

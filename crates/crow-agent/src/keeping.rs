@@ -1,0 +1,59 @@
+//! Keeps in the store what a call is about to change. Must never know which tool changes what.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crow_core::undo::Before;
+use crow_core::{CallId, ContentHash};
+use crow_store::{ChangeId, NewFileChange};
+use crow_tools::{Keeper, Keeping};
+
+use crate::clock;
+use crate::run_turn::TurnCx;
+
+/// Keeps for one call.
+pub(crate) struct CallKeeper<'a> {
+    cx: &'a TurnCx<'a>,
+    /// Place of the prompt whose turn it is.
+    turn: u64,
+    call: CallId,
+    last: Mutex<Option<ChangeId>>,
+}
+
+impl<'a> CallKeeper<'a> {
+    pub(crate) fn new(cx: &'a TurnCx<'a>, turn: u64, call: CallId) -> Self {
+        Self { cx, turn, call, last: Mutex::default() }
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<ChangeId>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeper for CallKeeper<'_> {
+    fn keep<'a>(
+        &'a self,
+        path: &'a Path,
+        before: Before,
+        after: ContentHash,
+    ) -> Keeping<'a, Result<(), String>> {
+        Box::pin(async move {
+            // A path that cannot be spelled could not be found again.
+            let path = path.to_str().ok_or("its path is not UTF-8")?.to_owned();
+            let change = NewFileChange { turn: self.turn, call: self.call, path, before, after: Some(after) };
+            let kept = self.cx.kit.store.keep_change(self.cx.writer, change, clock::now()).await;
+            *self.last() = Some(kept.map_err(|error| error.to_string())?);
+            Ok(())
+        })
+    }
+
+    fn left(&self, after: Option<ContentHash>) -> Keeping<'_, ()> {
+        Box::pin(async move {
+            let last = *self.last();
+            let Some(last) = last else { return };
+            if let Err(error) = self.cx.kit.store.change_left(self.cx.writer, last, after).await {
+                tracing::warn!(%error, "what a change left could not be stored; undoing it may be refused");
+            }
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Takes back what the last turn did to files: from the store to the files and back, the same for a session's `/undo`
+//! and for the command line, and what the model is told of it.
+
+use std::path::Path;
+
+use crow_core::{Part, SessionId};
+use crow_store::{ChangeId, Store, StoreError, Writer};
+use crow_tools::{Done, How, Kept, Undoing, Undone};
+use serde_json::{Map, Value};
+
+use crate::clock;
+use crate::supplies::OWN_SCHEME;
+
+/// Where a session remembers, beside what else is set in it, what the model was not told of yet.
+const UNTOLD: &str = "undone";
+
+/// As many files as one turn changes at the most; of more the model is told that there are more.
+const UNTOLD_MAX: usize = 100;
+
+/// What became of the changes of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnUndone {
+    /// Place of the prompt whose turn it was.
+    pub turn: u64,
+    /// What became of each path.
+    pub files: Vec<Undone>,
+}
+
+/// Takes back what the newest turn did to files that has something left to undo; `None` when none has.
+///
+/// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone.
+pub async fn undo_turn(
+    store: &Store,
+    writer: &Writer,
+    undoing: Undoing<'_>,
+) -> Result<Option<TurnUndone>, StoreError> {
+    let changes = store.last_changes(writer.session()).await?;
+    let Some(turn) = changes.first().map(|change| change.turn) else { return Ok(None) };
+    let ids: Vec<ChangeId> = changes.iter().map(|change| change.id).collect();
+    let kept = changes.into_iter();
+    let kept = kept.map(|change| Kept { path: change.path, before: change.before, after: change.after });
+    let files = crow_tools::undo(undoing, kept.collect()).await;
+    if undoing.how == How::Do {
+        let settled = files.iter().flat_map(|file| &file.settled);
+        let settled: Vec<ChangeId> = settled.filter_map(|&place| ids.get(place).copied()).collect();
+        // The model hears too much rather than too little when the process ends here.
+        remember(store, writer.session(), &files).await?;
+        store.changes_undone(writer, settled, clock::now()).await?;
+    }
+    Ok(Some(TurnUndone { turn, files }))
+}
+
+/// Remembers what the model has to be told with the next prompt.
+async fn remember(store: &Store, session: &SessionId, files: &[Undone]) -> Result<(), StoreError> {
+    let done = |file: &&Undone| matches!(file.done, Done::Restored | Done::Removed);
+    let paths: Vec<String> = files.iter().filter(done).map(|file| file.path.clone()).collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut config = config(store, session).await?;
+    let mut untold = listed(&config);
+    for path in paths {
+        // One beyond the limit says that there are more.
+        if untold.len() <= UNTOLD_MAX && !untold.contains(&path) {
+            untold.push(path);
+        }
+    }
+    config.insert(UNTOLD.into(), untold.into());
+    store.set_config(session, Value::Object(config).to_string()).await
+}
+
+async fn config(store: &Store, session: &SessionId) -> Result<Map<String, Value>, StoreError> {
+    let config = store.config(session).await?.unwrap_or_default();
+    Ok(serde_json::from_str(&config).unwrap_or_default())
+}
+
+fn listed(config: &Map<String, Value>) -> Vec<String> {
+    let paths = config.get(UNTOLD).and_then(Value::as_array).into_iter().flatten();
+    paths.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What the next prompt tells the model of what was undone since the last one.
+pub(crate) async fn untold(store: &Store, session: &SessionId) -> Result<Option<Part>, StoreError> {
+    let paths = listed(&config(store, session).await?);
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let mut lines: Vec<String> = paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {path}")).collect();
+    lines.extend((paths.len() > UNTOLD_MAX).then(|| "\n- and more".to_owned()));
+    let text = format!(
+        "The person took back what you did to these files. They are as they were before that turn, or gone where \
+         you made them. Read them again before you rely on them, and do not make the same changes again unless \
+         asked:{}",
+        lines.concat()
+    );
+    Ok(Some(Part::Resource { uri: format!("{OWN_SCHEME}undone"), text, mime: None }))
+}
+
+/// Forgets what the model was told.
+pub(crate) async fn told(store: &Store, session: &SessionId) -> Result<(), StoreError> {
+    let mut config = config(store, session).await?;
+    config.remove(UNTOLD);
+    store.set_config(session, Value::Object(config).to_string()).await
+}
+
+/// Says in a session what became of the files.
+pub(crate) fn report(undone: Option<&TurnUndone>, cwd: &Path) -> String {
+    let Some(TurnUndone { files, .. }) = undone else {
+        return "There is nothing to undo: no change of a file is left that this session made.\n".into();
+    };
+    let shown = |path: &str| {
+        let path = Path::new(path);
+        path.strip_prefix(crow_tools::resolve(cwd)).unwrap_or(path).display().to_string()
+    };
+    let mut text: String = files.iter().map(|file| line(file, &shown(&file.path))).collect();
+    if files.iter().any(|file| file.done == Done::Conflict) {
+        text.push_str("\nWhat could not be put back stays as it is.\n");
+    }
+    text
+}
+
+fn line(file: &Undone, shown: &str) -> String {
+    let why = file.why.as_deref().unwrap_or_default();
+    match file.done {
+        Done::Restored => format!("- `{shown}`: put back\n"),
+        Done::Removed => format!("- `{shown}`: removed\n"),
+        Done::Already => format!("- `{shown}`: is as it was already\n"),
+        Done::Conflict => {
+            let diff = file.diff.as_ref().map(|diff| fenced(diff)).unwrap_or_default();
+            format!("- `{shown}`: left alone, {why}\n{diff}")
+        }
+    }
+}
+
+/// Shows a difference as Markdown, whatever is in it.
+fn fenced(diff: &str) -> String {
+    let mut fence = "```".to_owned();
+    while diff.contains(&fence) {
+        fence.push('`');
+    }
+    format!("\n  Undoing would change this:\n\n{fence}diff\n{diff}\n{fence}\n\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use expect_test::expect;
+
+use super::*;
+
+fn file(path: &str, done: Done, why: Option<&str>, diff: Option<&str>) -> Undone {
+    let (why, diff) = (why.map(str::to_owned), diff.map(str::to_owned));
+    Undone { path: path.into(), done, why, diff, settled: Vec::new() }
+}
+
+#[test]
+fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
+    let files = vec![
+        file("/p/a.txt", Done::Restored, None, None),
+        file("/p/new/b", Done::Removed, None, None),
+        file("/elsewhere/c", Done::Already, None, None),
+        file("/p/d", Done::Conflict, Some("it has changed"), Some("-```\n+x")),
+    ];
+    let undone = TurnUndone { turn: 0, files };
+    expect![[r"
+        - `a.txt`: put back
+        - `new/b`: removed
+        - `/elsewhere/c`: is as it was already
+        - `d`: left alone, it has changed
+
+          Undoing would change this:
+
+        ````diff
+        -```
+        +x
+        ````
+
+
+        What could not be put back stays as it is.
+    "]]
+    .assert_eq(&report(Some(&undone), Path::new("/p")));
+    assert!(report(None, Path::new("/p")).starts_with("There is nothing to undo"));
+}
+
+#[test]
+fn what_is_set_in_a_session_is_read_whatever_it_is() {
+    for (text, wanted) in [("", 0), ("[1]", 0), (r#"{"undone":7}"#, 0), (r#"{"undone":["/a",1,"/b"]}"#, 2)] {
+        let config: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+        assert_eq!(listed(&config).len(), wanted, "{text}");
+    }
+    let kept: Map<String, Value> = serde_json::from_str(r#"{"other":1,"undone":["/a"]}"#).unwrap();
+    assert_eq!(listed(&kept), ["/a"]);
+}
