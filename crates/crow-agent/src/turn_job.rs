@@ -204,7 +204,10 @@ impl TurnJob {
         let (editor, cut) = (Some(cx.editor), cx.cut);
         let undoing = Undoing { workspace: cx.workspace, editor, cut, how: How::Do };
         let undone = undo::undo_turn(&self.kit.store, cx.writer, undoing).await.map_err(store_failure)?;
-        let text = undo::report(undone.as_ref(), &self.place.cwd);
+        let mut text = undo::report(undone.as_ref(), &self.place.cwd);
+        if self.cut.is_cancelled() {
+            text.push_str("Stopped. What is not named here was left as it is.\n");
+        }
         self.client.tell(&self.id, Update::Text { message, text });
         Ok(if self.cut.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }

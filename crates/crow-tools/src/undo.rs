@@ -125,6 +125,8 @@ pub async fn undo(cx: Undoing<'_>, kept: Vec<Kept>) -> Vec<Undone> {
         last_goal = Some(planned.goal);
         undone.push(carry_out(&cx, &kept, planned, (seen, now)).await);
     }
+    // Calls that ran side by side were kept in any order.
+    undone.sort_by(|one, other| one.path.cmp(&other.path));
     undone
 }
 
@@ -155,6 +157,7 @@ struct Seen {
 }
 
 /// What a difference begins with.
+#[derive(Clone, Copy)]
 enum Then<'a> {
     Seen(&'a Seen),
     /// What was put back there just now, by the change it is the past of.

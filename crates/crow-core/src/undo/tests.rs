@@ -10,7 +10,7 @@ fn hash(letter: char) -> ContentHash {
 /// Reads changes as `path before>after`, where `-` is no file and `?` was too large, and what is there as `path=now`,
 /// where `!` is something odd.
 #[track_caller]
-fn check(changes: &str, now: &str, expect: Expect) {
+fn check(changes: &str, now: &str, expect: &Expect) {
     let letter = |text: &str| text.chars().next().unwrap_or('-');
     let changes: Vec<Change> = changes
         .split(", ")
@@ -43,32 +43,32 @@ fn check(changes: &str, now: &str, expect: Expect) {
 
 #[test]
 fn one_change() {
-    check("a x>y", "a=y", expect!["a Restore(0) of [0] to 0\n"]);
-    check("a ->y", "a=y", expect!["a Remove of [0] to 0\n"]);
-    check("a x>-", "a=-", expect!["a Restore(0) of [0] to 0\n"]);
+    check("a x>y", "a=y", &expect!["a Restore(0) of [0] to 0\n"]);
+    check("a ->y", "a=y", &expect!["a Remove of [0] to 0\n"]);
+    check("a x>-", "a=-", &expect!["a Restore(0) of [0] to 0\n"]);
 }
 
 #[test]
 fn what_never_happened_or_was_taken_back_already() {
-    check("a x>y", "a=x", expect!["a AlreadyThere of [0] to 0\n"]);
-    check("a ->y", "a=-", expect!["a AlreadyThere of [0] to 0\n"]);
-    check("a x>y, a y>y", "a=x", expect!["a AlreadyThere of [0, 1] to 0\n"]);
+    check("a x>y", "a=x", &expect!["a AlreadyThere of [0] to 0\n"]);
+    check("a ->y", "a=-", &expect!["a AlreadyThere of [0] to 0\n"]);
+    check("a x>y, a y>y", "a=x", &expect!["a AlreadyThere of [0, 1] to 0\n"]);
 }
 
 #[test]
 fn what_others_did_stays() {
-    check("a x>y", "a=z", expect!["a Conflict(Changed) of [0] to 0\n"]);
-    check("a ->y", "a=z", expect!["a Conflict(Changed) of [0] to 0\n"]);
-    check("a x>y", "a=-", expect!["a Conflict(Gone) of [0] to 0\n"]);
-    check("a x>-", "a=z", expect!["a Conflict(Changed) of [0] to 0\n"]);
+    check("a x>y", "a=z", &expect!["a Conflict(Changed) of [0] to 0\n"]);
+    check("a ->y", "a=z", &expect!["a Conflict(Changed) of [0] to 0\n"]);
+    check("a x>y", "a=-", &expect!["a Conflict(Gone) of [0] to 0\n"]);
+    check("a x>-", "a=z", &expect!["a Conflict(Changed) of [0] to 0\n"]);
     check(
         "a x>y",
         "a=!",
-        expect![[r#"
+        &expect![[r#"
         a Conflict(Odd("a link")) of [0] to 0
     "#]],
     );
-    check("a ?>y", "a=y", expect!["a Conflict(NotKept) of [0] to 0\n"]);
+    check("a ?>y", "a=y", &expect!["a Conflict(NotKept) of [0] to 0\n"]);
 }
 
 #[test]
@@ -76,18 +76,18 @@ fn several_changes_of_a_path_are_one_step() {
     check(
         "a x>y, b ->q, a y>z",
         "a=z b=q",
-        expect![[r"
+        &expect![[r"
         a Restore(0) of [0, 2] to 0
         b Remove of [1] to 1
     "]],
     );
-    check("a ->y, a y>z", "a=z", expect!["a Remove of [0, 1] to 0\n"]);
+    check("a ->y, a y>z", "a=z", &expect!["a Remove of [0, 1] to 0\n"]);
     // The process ended before the second was made.
-    check("a x>y, a y>z", "a=y", expect!["a Restore(0) of [0, 1] to 0\n"]);
+    check("a x>y, a y>z", "a=y", &expect!["a Restore(0) of [0, 1] to 0\n"]);
     // The second came to nothing.
-    check("a x>y, a y>y, a y>z", "a=z", expect!["a Restore(0) of [0, 1, 2] to 0\n"]);
-    check("a x>y, a y>z", "a=q", expect!["a Conflict(Changed) of [0, 1] to 0\n"]);
-    check("a ?>y, a y>z", "a=z", expect!["a Conflict(NotKept) of [0, 1] to 0\n"]);
+    check("a x>y, a y>y, a y>z", "a=z", &expect!["a Restore(0) of [0, 1, 2] to 0\n"]);
+    check("a x>y, a y>z", "a=q", &expect!["a Conflict(Changed) of [0, 1] to 0\n"]);
+    check("a ?>y, a y>z", "a=z", &expect!["a Conflict(NotKept) of [0, 1] to 0\n"]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_somebody_wrote_between_two_changes_is_where_it_stops() {
     check(
         "a x>y, a p>z",
         "a=z",
-        expect![[r"
+        &expect![[r"
         a Restore(1) of [1] to 1
         a Conflict(InBetween) of [0] to 0
     "]],
@@ -103,17 +103,17 @@ fn what_somebody_wrote_between_two_changes_is_where_it_stops() {
     check(
         "a x>y, a p>z",
         "a=p",
-        expect![[r"
+        &expect![[r"
         a AlreadyThere of [1] to 1
         a Conflict(InBetween) of [0] to 0
     "]],
     );
-    check("a x>y, a p>z", "a=q", expect!["a Conflict(Changed) of [0, 1] to 0\n"]);
+    check("a x>y, a p>z", "a=q", &expect!["a Conflict(Changed) of [0, 1] to 0\n"]);
     // They had put back themselves what was there.
-    check("a x>y, a x>z", "a=z", expect!["a Restore(1) of [0, 1] to 0\n"]);
-    check("a ->y, a ->z", "a=z", expect!["a Remove of [0, 1] to 0\n"]);
+    check("a x>y, a x>z", "a=z", &expect!["a Restore(1) of [0, 1] to 0\n"]);
+    check("a ->y, a ->z", "a=z", &expect!["a Remove of [0, 1] to 0\n"]);
     // They had gone one step back.
-    check("a x>y, a y>z, a y>q", "a=q", expect!["a Restore(0) of [0, 1, 2] to 0\n"]);
+    check("a x>y, a y>z, a y>q", "a=q", &expect!["a Restore(0) of [0, 1, 2] to 0\n"]);
 }
 
 #[test]
