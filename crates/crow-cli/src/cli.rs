@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// List the tools that every session has
     Tools(ToolsArgs),
+    /// Take back what the last turn of a session did to files
+    Undo(UndoArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -232,6 +234,20 @@ pub(crate) struct ToolsArgs {
 /// How to list models.
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
+/// What to take back.
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// In this session instead of the newest one of the current folder
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Change nothing, show what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,

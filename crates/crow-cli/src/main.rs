@@ -16,6 +16,7 @@ mod settings;
 mod sign_in;
 mod table;
 mod tools;
+mod undo;
 
 use std::{
     io::{self, Write},
@@ -93,6 +94,11 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let now = Timestamp(jiff::Timestamp::now().as_millisecond());
             let ask = sessions::ask_person;
             agent::runtime()?.block_on(sessions::run(&command, (&settings.database, now), ask, &mut out))?;
+        }
+        Command::Undo(args) => {
+            let (settings, cwd) = (load(&dir, &env)?, current_dir()?);
+            let at = (&settings.database, cwd.as_path());
+            agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
         Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,

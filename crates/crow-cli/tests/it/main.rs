@@ -21,4 +21,5 @@ mod skills;
 mod survivors;
 mod tidy;
 mod trust;
+mod undo;
 mod wire;

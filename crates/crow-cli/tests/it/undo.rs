@@ -1,0 +1,415 @@
+//! What a turn did to files is taken back, by whoever asks for it, and never over what somebody else wrote.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+const AUTO: &str = "permissions: { mode: auto }";
+
+/// Writes a new file and edits one that is there.
+const TURN: &str = r#"
+    call read {"file_path":"a.txt"}
+    call edit {"file_path":"a.txt","old_string":"two","new_string":"three"} | call write {"file_path":"new/b.txt","content":"apples\n"}
+    call edit {"file_path":"a.txt","old_string":"three","new_string":"four"}
+    text "Done."
+"#;
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+    session: String,
+}
+
+impl Stage {
+    async fn new(capabilities: Value) -> Self {
+        let server = ModelServer::start("");
+        let world = World::new(server.base_url());
+        world.configure_more(AUTO);
+        world.file("a.txt", "one\ntwo\n");
+        let mut client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
+        let session = client.new_session(&world.project()).await;
+        Self { server, world, client, session }
+    }
+
+    /// Plays a turn of this script.
+    async fn turn(&mut self, script: &str) {
+        self.server.replace(script);
+        self.say("go").await;
+        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+    }
+
+    /// Says something and gives what the client was told last.
+    async fn say(&mut self, text: &str) -> String {
+        let id = self.client.prompt(&self.session, text).await;
+        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        self.last_text()
+    }
+
+    fn last_text(&self) -> String {
+        let mut updates = self.client.updates.iter().map(|(_, update)| update);
+        let last = updates.rfind(|update| update["sessionUpdate"] == "agent_message_chunk");
+        let text = last.and_then(|update| update["content"]["text"].as_str()).unwrap_or_default();
+        text.replace(&self.world.home().display().to_string(), "$HOME")
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.world.project().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("the file is there")
+    }
+
+    /// Another process in the same folder.
+    fn crow(&self, args: &[&str]) -> Ran {
+        ran(&self.world, args)
+    }
+
+    /// What the model was told last, as one text.
+    fn told(&self) -> String {
+        self.server.requests().pop().unwrap_or_default()["messages"].to_string()
+    }
+}
+
+/// What a process came to.
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
+fn ran(world: &World, args: &[&str]) -> Ran {
+    let command = Command::new(binary())
+        .args(args)
+        .current_dir(world.project())
+        .env_clear()
+        .env("HOME", world.home())
+        .output();
+    let Output { status, stdout, stderr } = command.expect("it starts");
+    let plain = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("text");
+        text.replace(&world.home().display().to_string(), "$HOME")
+    };
+    Ran { code: status.code(), stdout: plain(stdout), stderr: plain(stderr) }
+}
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+#[track_caller]
+fn check(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test);
+}
+
+#[track_caller]
+fn says(said: &str, expect: &Expect) {
+    expect.assert_eq(said);
+}
+
+#[test]
+fn a_turn_is_taken_back_and_then_the_one_before() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        fs::set_permissions(stage.path("a.txt"), fs::Permissions::from_mode(0o750)).expect("a mode");
+        stage.turn(TURN).await;
+        stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"again\\n\"}\ntext \"Done.\"").await;
+        assert_eq!(stage.read("a.txt"), "again\n");
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `a.txt`: put back
+        "]],
+        );
+        assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\nfour\n".into(), "apples\n".into()));
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `a.txt`: put back
+            - `new/b.txt`: removed
+        "]],
+        );
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+        let mode = fs::metadata(stage.path("a.txt")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+        assert!(stage.path("new").is_dir() && !stage.path("new/b.txt").exists());
+        let nothing = stage.say("/undo").await;
+        says(
+            &nothing,
+            &expect![[r"
+            There is nothing to undo: no change of a file is left that this session made.
+        "]],
+        );
+    });
+}
+
+#[test]
+fn the_model_is_told_once_and_nobody_sees_it() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        stage.say("/undo").await;
+        let edit = r#"call edit {"file_path":"a.txt","old_string":"one","new_string":"1"}"#;
+        stage.turn(&format!("{edit}\ntext \"I see.\"")).await;
+        let told = stage.told();
+        assert_eq!(told.matches("The person took back what you did").count(), 1, "{told}");
+        for file in ["a.txt", "new/b.txt"] {
+            assert!(told.contains(&stage.path(file).display().to_string()), "{told}");
+        }
+        assert!(told.contains("it was not read in this session; read it first"), "{told}");
+        stage.turn("text \"Yes.\"").await;
+        assert_eq!(stage.told().matches("The person took back what you did").count(), 1);
+        let (session, project) = (stage.session.clone(), stage.world.project());
+        let mut other = FakeClient::start(binary(), &stage.world.home()).await;
+        other.load(&session, &project).await.expect("the session loads");
+        assert!(!other.log().contains("took back"), "{}", other.log());
+    });
+}
+
+#[test]
+fn what_others_wrote_stays_and_can_be_undone_later() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        stage.world.file("a.txt", "one\nfour\nfive, by hand\n");
+        fs::remove_file(stage.path("new/b.txt")).expect("it was there");
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `a.txt`: left alone, it has changed since the agent left it
+
+              Undoing would change this:
+
+            ```diff
+            @@ -1,3 +1,2 @@
+             one
+            -four
+            -five, by hand
+            +two
+            ```
+
+            - `new/b.txt`: is as it was already
+
+            What could not be put back stays as it is.
+        "]],
+        );
+        assert_eq!(stage.read("a.txt"), "one\nfour\nfive, by hand\n");
+        stage.world.file("a.txt", "one\nfour\n");
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `a.txt`: put back
+        "]],
+        );
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+    });
+}
+
+#[test]
+fn another_process_does_it_too() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        let tried = stage.crow(&["undo", "--dry-run"]);
+        says(
+            &format!("{:?}\n{}{}", tried.code, tried.stdout, tried.stderr),
+            &expect![[r"
+            Some(0)
+            a.txt: would be put back
+            new/b.txt: would be removed
+        "]],
+        );
+        assert_eq!(stage.read("a.txt"), "one\nfour\n");
+        stage.world.file("new/b.txt", "pears\n");
+        let done = stage.crow(&["undo"]);
+        says(
+            &format!("{:?}\n{}{}", done.code, done.stdout, done.stderr),
+            &expect![[r"
+            Some(1)
+            a.txt: put back
+            new/b.txt: left alone, it has changed since the agent left it
+                @@ -1 +0,0 @@
+                -pears
+        "]],
+        );
+        assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\ntwo\n".into(), "pears\n".into()));
+        stage.world.file("new/b.txt", "apples\n");
+        let done = stage.crow(&["undo", "-j", "-s", &stage.session]);
+        let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
+        let path = stage
+            .path("new/b.txt")
+            .display()
+            .to_string()
+            .replace(&stage.world.home().display().to_string(), "$HOME");
+        let files = json!([{"path": path, "done": "removed", "why": null}]);
+        assert_eq!(document, json!({"session": stage.session, "turn": 0, "files": files}));
+        let none = stage.crow(&["undo"]);
+        assert_eq!((none.code, none.stdout), (Some(0), format!("nothing to undo in {}\n", stage.session)));
+        // The session that is still open in the first process knows of it.
+        stage.turn("text \"I see.\"").await;
+        assert!(stage.told().contains("The person took back what you did"), "{}", stage.told());
+        let nobody = stage.crow(&["undo", "-s", "nobody"]);
+        assert_eq!(
+            (nobody.code, nobody.stderr.lines().next()),
+            (Some(4), Some("error: there is no session nobody"))
+        );
+    });
+}
+
+#[test]
+fn a_folder_without_sessions_has_nothing_to_undo() {
+    let server = ModelServer::start("");
+    let world = World::new(server.base_url());
+    let none = ran(&world, &["undo"]);
+    says(
+        &format!("{:?}\n{}{}", none.code, none.stdout, none.stderr),
+        &expect![[r"
+        Some(4)
+        error: there is no session in $HOME/project
+        hint: `crow-cli inspect` lists the sessions; name one with -s
+    "]],
+    );
+    assert!(
+        fs::read_dir(world.home().join(".crow")).expect("a folder").count() == 1,
+        "looking makes no database"
+    );
+}
+
+#[test]
+fn nobody_undoes_under_a_turn_that_runs() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        stage.server.replace("hold | text \"Done.\"");
+        let n_requests = stage.server.n_requests();
+        let running = stage.client.prompt(&stage.session.clone(), "wait").await;
+        stage.server.wait_for_requests(n_requests + 1).await;
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            A turn runs. Stop it first, with /stop, then undo what it did.
+        "]],
+        );
+        let busy = stage.crow(&["undo"]);
+        assert_eq!((busy.code, busy.stdout.as_str()), (Some(1), ""), "{}", busy.stderr);
+        assert!(busy.stderr.contains(&stage.session), "{}", busy.stderr);
+        stage.server.release();
+        stage.client.answer_to(running).await.expect("the turn ends");
+        assert_eq!(stage.read("a.txt"), "one\nfour\n");
+        assert_eq!(stage.crow(&["undo"]).code, Some(0));
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+    });
+}
+
+#[test]
+fn through_the_clients_files() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        let path = stage.path("a.txt");
+        fs::write(stage.path("crlf.txt"), "one\r\ntwo\r\n").expect("a file");
+        // What is not saved is what the agent reads, and what undoing brings back.
+        stage.client.editor.buffers.insert(path.clone(), "one\ntwo\nnot saved\n".to_owned());
+        stage.turn(TURN).await;
+        stage.turn("call write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;
+        stage.client.editor.buffers.insert(stage.path("crlf.txt"), "x\ntyped\n".to_owned());
+        let left = stage.say("/undo").await;
+        assert!(left.starts_with("- `crlf.txt`: left alone, it has changed since"), "{left}");
+        stage.client.editor.buffers.clear();
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `crlf.txt`: put back
+        "]],
+        );
+        assert_eq!(fs::read(stage.path("crlf.txt")).expect("a file"), b"one\r\ntwo\r\n");
+        let before = stage.client.log().matches("> fs write").count();
+        says(
+            &stage.say("/undo").await,
+            &expect![[r"
+            - `a.txt`: put back
+            - `new/b.txt`: removed
+        "]],
+        );
+        assert_eq!(stage.client.log().matches("> fs write").count(), before + 1, "{}", stage.client.log());
+        assert_eq!(stage.read("a.txt"), "one\ntwo\nnot saved\n");
+    });
+}
+
+#[test]
+fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        stage.turn("call write {\"file_path\":\"b.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
+        stage.client.editor.buffers.insert(stage.path("b.txt"), "agent\n".to_owned());
+        stage.world.file("b.txt", "somebody else\n");
+        let left = stage.say("/undo").await;
+        assert!(
+            left.starts_with("- `b.txt`: left alone, it differs between the disk and the editor"),
+            "{left}"
+        );
+        assert_eq!(stage.read("b.txt"), "somebody else\n");
+    });
+}
+
+#[test]
+fn an_agent_that_is_killed_before_it_writes_leaves_nothing_to_do() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        stage.client.editor.misbehave("fs/write_text_file", crow_testkit::client::Odd::Silence);
+        stage.server.replace("call write {\"file_path\":\"a.txt\",\"content\":\"never\\n\"}\ntext \"Done.\"");
+        let session = stage.session.clone();
+        stage.client.prompt(&session, "go").await;
+        stage.client.until("fs/write_text_file").await;
+        let Stage { world, client, server: _server, .. } = stage;
+        client.kill().await;
+        let done = ran(&world, &["undo", "-s", &session]);
+        assert_eq!(
+            (done.code, done.stdout.as_str()),
+            (Some(0), "a.txt: is as it was already\n"),
+            "{}",
+            done.stderr
+        );
+        let again = ran(&world, &["undo", "-s", &session]);
+        assert_eq!(again.stdout, format!("nothing to undo in {session}\n"));
+    });
+}
+
+#[test]
+fn links_and_folders_that_refuse() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        let turn = r#"
+            call write {"file_path":"a.txt","content":"agent\n"} | call write {"file_path":"in/b.txt","content":"agent\n"}
+            text "Done."
+        "#;
+        stage.turn(turn).await;
+        fs::write(stage.world.home().join("outside"), "agent\n").expect("a file");
+        fs::remove_file(stage.path("a.txt")).expect("it was there");
+        symlink(stage.world.home().join("outside"), stage.path("a.txt")).expect("a link");
+        fs::set_permissions(stage.path("in"), fs::Permissions::from_mode(0o555)).expect("a mode");
+        let done = stage.crow(&["undo"]);
+        let is_root = nix::unistd::geteuid().is_root();
+        let of_folder = match is_root {
+            true => "in/b.txt: removed",
+            false => "in/b.txt: left alone, could not remove it: Permission denied (os error 13)",
+        };
+        let of_link =
+            "a.txt: left alone, a link is in its way that leads round in circles or was put there just now";
+        assert_eq!(done.stdout.lines().collect::<Vec<_>>(), [of_link, of_folder]);
+        assert_eq!(done.code, Some(1));
+        assert_eq!(fs::read_to_string(stage.world.home().join("outside")).expect("a file"), "agent\n");
+        fs::set_permissions(stage.path("in"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    });
+}
