@@ -7,6 +7,7 @@ mod clip;
 mod cut;
 mod foreword;
 mod prune;
+mod quote;
 mod size;
 mod source;
 

@@ -1,6 +1,6 @@
 //! What the model is told instead of what it no longer sees.
 
-use super::clip::clip;
+use super::{clip::clip, quote::quote};
 use crate::{MessageId, Outcome, Part, Prompt, link};
 
 /// Bytes of one earlier prompt that stay word for word; one that is longer is mostly pasted.
@@ -13,7 +13,8 @@ const BEGIN: &str = "This conversation was compacted: what came before the messa
                      query_session reads it, query_memory finds words in it.";
 const SAID: &str = "What the person said in it, word for word, oldest first:";
 const SUMMARY: &str = "What happened in it, as you noted it down:";
-const REMOVED: &str = "(this output was removed to save room; query_session reads it, or run the call again)";
+const REMOVED: &str =
+    "(this output was removed to save room; query_session reads it, or run the call again for less)";
 
 /// What stands for the output of a call that was pruned.
 pub(crate) fn removed() -> Outcome {
@@ -30,11 +31,12 @@ pub(crate) fn foreword<'a>(said: impl IntoIterator<Item = &'a Prompt>, summary: 
             text.push_str(SAID);
         }
         text.push_str("\n\n<said>\n");
-        text.push_str(&words(prompt));
+        text.push_str(&quote("said", &words(prompt)));
         text.push_str("\n</said>");
         images.extend(prompt.parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned());
     }
     if let Some(summary) = summary {
+        let summary = quote("summary", summary);
         text.push_str(&format!("\n\n{SUMMARY}\n\n<summary>\n{summary}\n</summary>"));
     }
     let parts = std::iter::once(Part::Text(text)).chain(images).collect();

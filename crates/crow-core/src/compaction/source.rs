@@ -1,7 +1,7 @@
 //! What the model reads to sum a conversation up: bounded, however long that was. Where it has to be shortened, tool
 //! output goes first, the model's own words next, the person's last.
 
-use super::{clip::clip, cut::before, foreword::words};
+use super::{clip::clip, cut::before, foreword::words, quote::quote};
 use crate::{Arguments, Call, Entry, Outcome, Part, Reply, Transcript};
 
 /// Bytes of one tool output; what mattered in it is mostly in the reply that follows.
@@ -61,7 +61,7 @@ pub(super) fn source(transcript: &Transcript, index: usize, max: usize) -> Strin
     let spelled: Vec<String> = pieces
         .into_iter()
         .filter(|piece| !piece.text.is_empty())
-        .map(|Piece { tag, text, .. }| format!("<{tag}>\n{text}\n</{tag}>"))
+        .map(|Piece { tag, text, .. }| format!("<{tag}>\n{}\n</{tag}>", quote(tag, &text)))
         .collect();
     clip(&spelled.join("\n"), max)
 }

@@ -179,7 +179,7 @@ fn what_was_compacted() {
         {"role":"system","content":"be good"}
         {"role":"user","content":[{"type":"text","text":"This conversation was compacted: what came before the messages below is left out. The tool query_session reads it, query_memory finds words in it.\n\nWhat the person said in it, word for word, oldest first:\n\n<said>\nuse port 7\n</said>\n\n<said>\nlike this\n[an image]\n</said>\n\nWhat happened in it, as you noted it down:\n\n<summary>\nA port was chosen.\n</summary>"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}
         {"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"y","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}}]}
-        {"role":"tool","tool_call_id":"x","content":"(this output was removed to save room; query_session reads it, or run the call again)"}
+        {"role":"tool","tool_call_id":"x","content":"(this output was removed to save room; query_session reads it, or run the call again for less)"}
         {"role":"tool","tool_call_id":"y","content":"short"}
     "#]],
     );
