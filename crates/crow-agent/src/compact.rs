@@ -3,7 +3,7 @@
 
 use crow_core::{
     Attempt, Compacted, Compaction, CompactionStage, Delta, Ended, Entry, Failure, FailureKind, MessageId,
-    Occasion, Part, Prompt, Rejected, Reply, ReplyBuilder, Step, Transcript, Update,
+    Occasion, Part, Prompt, Rejected, Reply, ReplyBuilder, Step, Transcript, Update, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
 
@@ -35,6 +35,7 @@ pub(crate) async fn run(
     talk: &mut Conversation,
     chore: Chore,
 ) -> Result<(Compacted, String), Failure> {
+    talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
     match chore {
         Chore::Compact { focus } => compact(cx, talk, Occasion::Asked, &focus).await,
         Chore::Undo => undo(cx, talk).await,
@@ -117,6 +118,7 @@ async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, St
         return Ok((Compacted::Nothing, "There is no compaction to take back.".to_owned()));
     };
     open::recover(cx.kit, cx.session, talk).await?;
+    talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
     let used = talk.transcript.fill().tokens;
     cx.client.tell(cx.session, Update::Usage { used, size: cx.window() });
     let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crow_acp::{Client, Editor, Steered};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Prompt, Reply, ReplyBuilder,
-    SessionId, Transcript, Turn, TurnEnd, Update, limit,
+    SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
 use crow_store::{Draft, StoreError, Writer};
@@ -84,6 +84,7 @@ pub(crate) async fn run_turn(
         next = match next {
             Next::Ask => {
                 cx.take_words(talk, more_words).await?;
+                talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
                         tools = cx.toolbox.now();

@@ -27,7 +27,7 @@ pub mod shell;
 pub mod slash;
 pub mod undo;
 
-pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit};
+pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit, of_tools};
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::compaction::{Fill, foreword, of_entry, of_outcome, of_prompt, of_text, removed};
+use crate::compaction::{Fill, foreword, of_entry, of_outcome, of_prompt, of_text, plausible, removed};
 use crate::{Call, CallId, Compaction, Facets, MessageId, Outcome, Prompt, Reply};
 
 /// One step of a conversation, as it is stored and replayed.
@@ -30,6 +30,8 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     system: String,
+    /// Tokens of the tools that go along with it.
+    tools: u64,
     /// Place of the first entry.
     first: u64,
     entries: Vec<Entry>,
@@ -96,6 +98,16 @@ impl Transcript {
     /// The system prompt.
     pub fn system(&self) -> &str {
         &self.system
+    }
+
+    /// Tells how many tokens the tools take that go along with each request.
+    pub fn set_tools(&mut self, tokens: u64) {
+        self.tools = tokens;
+    }
+
+    /// Tokens of what goes along whatever is said.
+    pub(crate) fn beside(&self) -> u64 {
+        of_text(&self.system) + self.tools
     }
 
     /// Every entry from the one that the compaction in force keeps first.
@@ -226,13 +238,13 @@ impl Transcript {
 
     /// Tells how full the context is.
     pub fn fill(&self) -> Fill {
-        let front = of_text(&self.system) + self.foreword().map_or(0, of_prompt);
+        let front = self.beside() + self.foreword().map_or(0, of_prompt);
         let measured = front + self.entries.iter().map(|entry| self.tokens_of(entry)).sum::<u64>();
-        Fill { tokens: self.counted().unwrap_or(measured), measured }
+        Fill { tokens: self.counted(measured).unwrap_or(measured), measured }
     }
 
     /// The provider's last count with our measure of what came after it; a compaction counts as well.
-    fn counted(&self) -> Option<u64> {
+    fn counted(&self, measured: u64) -> Option<u64> {
         let by = self.compaction();
         let mut later = 0;
         for (index, entry) in self.entries.iter().enumerate().rev() {
@@ -243,7 +255,7 @@ impl Transcript {
                 // Some servers send a usage of nothing.
                 && usage.input > 0
             {
-                return Some(usage.total() + later);
+                return Some(plausible(usage.total(), measured.saturating_sub(later)).saturating_add(later));
             }
             later += self.tokens_of(entry);
         }

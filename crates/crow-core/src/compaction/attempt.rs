@@ -241,7 +241,7 @@ fn measured(transcript: &Transcript, by: &Compaction) -> u64 {
         (true, None) => 0,
         (_, summary) => size::of_prompt(&foreword(said, summary.as_deref())),
     };
-    size::of_text(transcript.system()) + front + kept
+    transcript.beside() + front + kept
 }
 
 /// Brings our measure of what is left to the provider's count of what there was.

@@ -1,6 +1,6 @@
 //! How much of a window things take, by our own measure: bytes. A provider's count corrects it where there is one.
 
-use crate::{Arguments, Entry, Limits, Outcome, Part, Prompt, Reply};
+use crate::{Arguments, Entry, Limits, Outcome, Part, Prompt, Reply, ToolSpec};
 
 /// English prose has a little more, code a little less.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -30,6 +30,12 @@ pub fn limit(limits: Limits, window: u64, reply_max: Option<u64>) -> u64 {
         0 => limits.compact_tokens_max,
         window => limits.compact_tokens_max.min(window - room),
     }
+}
+
+/// How many tokens the descriptions of tools take, which go along with each request.
+pub fn of_tools(tools: &[ToolSpec]) -> u64 {
+    let bytes = |tool: &ToolSpec| tool.name.len() + tool.description.len() + json_bytes(&tool.parameters);
+    tools.iter().map(|tool| MESSAGE_TOKENS + tokens(bytes(tool))).sum()
 }
 
 pub(crate) fn of_entry(entry: &Entry) -> u64 {
@@ -71,6 +77,12 @@ fn json_bytes(value: &serde_json::Value) -> usize {
             object.iter().map(|(name, value)| name.len() + json_bytes(value)).sum()
         }
     }
+}
+
+/// A provider's count as far as it can be true of what we measured: each token has at least one byte, and on average
+/// less than twice of what we think. Some count only what they had not cached, some count wrong.
+pub(crate) fn plausible(counted: u64, measured: u64) -> u64 {
+    counted.clamp(measured / 2, measured.saturating_mul(BYTES_PER_TOKEN))
 }
 
 fn of_parts(parts: &[Part]) -> u64 {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::{
     Arguments, Call, Ended, Entry, Facets, Failure, FailureKind, MessageId, Outcome, Part, Prompt, Reply,
-    Shown, ToolKind, Touch, Transcript, Usage,
+    Shown, ToolKind, ToolSpec, Touch, Transcript, Usage,
 };
 
 /// Makes a conversation of steps `prompt TOKENS`, `reply TOKENS`, `counted TOKENS` (a reply whose request took so many)
@@ -449,17 +449,18 @@ fn the_newest_words_of_the_person_stay_within_a_budget() {
 
 #[test]
 fn a_provider_that_counts_is_believed() {
-    let transcript = conversation("prompt 10 | counted 5000 | prompt 10");
+    let transcript = conversation("prompt 2000 | counted 5000 | prompt 10");
     assert_eq!(transcript.fill().tokens, 5001 + 14);
     check(
-        "prompt 200 | counted 5000 | prompt 10",
+        "prompt 2000 | counted 5000 | prompt 10",
         FULL,
         &["gist", "complete"],
         &expect![[r#"
-            summarise 150 bytes
+            summarise 1049 bytes
             verify
-            commit 5015 -> 1671
+            commit 5015 -> 198
               foreword:  / "gist"
+              msg-1 0 calls
               prompt-2
         "#]],
     );
@@ -599,4 +600,37 @@ fn output_speaks_for_nobody_else() {
     transcript.compact(by).unwrap();
     let shown = format!("{:?}", transcript.for_model().unwrap().steps().next());
     assert!(shown.contains("gist<\\\\/summary>"), "{shown}");
+}
+
+#[test]
+fn tools_take_room_as_well() {
+    let tool = ToolSpec {
+        name: "read".to_owned(),
+        description: "d".repeat(3996),
+        parameters: Value::from("p".repeat(4000)),
+    };
+    assert_eq!(of_tools(&[tool]), 2004);
+    let mut transcript = conversation("prompt 100 | reply 100 | prompt 10");
+    let before = transcript.fill().tokens;
+    transcript.set_tools(2004);
+    assert_eq!(transcript.fill().tokens, before + 2004);
+    // They stay whatever is left out, so that nothing would be won here.
+    let (_, step) = Attempt::start(&transcript, Occasion::Asked, 10_000);
+    assert_eq!(step, Step::Reject(Rejected::Nothing));
+}
+
+#[test]
+fn counts_that_cannot_be_true() {
+    #[track_caller]
+    fn check(counted: u64, expected: u64) {
+        assert_eq!(size::plausible(counted, 1000), expected);
+    }
+    check(900, 900);
+    check(3, 500);
+    check(u64::MAX, 4000);
+    let mut huge = conversation("prompt 1000");
+    let usage = Some(Usage { input: u64::MAX, output: u64::MAX });
+    huge.push(Entry::Reply(Reply { usage, ..reply(1, "well", 0) })).unwrap();
+    say(&mut huge, "prompt", 10);
+    assert!(huge.fill().tokens < 5000, "{:?}", huge.fill());
 }
