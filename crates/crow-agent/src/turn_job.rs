@@ -125,7 +125,9 @@ impl TurnJob {
             // Another process may have gone on with it, or deleted it.
             OnDisk::Same | OnDisk::Coming(_) => {
                 let n_stored = self.kit.store.n_messages(&self.id).await.map_err(store_failure)?;
-                if n_stored != Some(talk.transcript.next_seq()) {
+                let compaction = self.kit.store.compaction(&self.id).await.map_err(store_failure)?;
+                let now = &talk.transcript;
+                if (n_stored, compaction.as_ref()) != (Some(now.next_seq()), now.compaction()) {
                     open::recover(&self.kit, &self.id, talk).await?;
                 }
             }

@@ -187,6 +187,12 @@ impl Store {
         self.write(writer, move |database, session| database.undo_compaction(session, now)).await
     }
 
+    /// Finds the compaction of a session that is in force.
+    pub async fn compaction(&self, session: &SessionId) -> Result<Option<Compaction>, StoreError> {
+        let session = session.clone();
+        self.ask(move |open| open.database.compaction(&session)).await
+    }
+
     /// Keeps what is at a path before it is changed.
     pub async fn keep_change(
         &self,

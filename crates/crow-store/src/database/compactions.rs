@@ -18,6 +18,10 @@ impl Database {
         self.write(|sql| begin_generation(sql, session, compaction, now))
     }
 
+    pub(crate) fn compaction(&mut self, session: &SessionId) -> Result<Option<Compaction>, StoreError> {
+        self.read(|sql| Ok(in_force(sql, session)?.pop()))
+    }
+
     pub(crate) fn undo_compaction(
         &mut self,
         session: &SessionId,
