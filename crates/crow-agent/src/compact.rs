@@ -29,8 +29,19 @@ pub(crate) enum Chore {
     Clear,
 }
 
-/// Does it; gives what came of it, and that in a sentence.
+/// Does it; gives what came of it, and that in a sentence unless the client shows it by itself.
 pub(crate) async fn run(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    chore: Chore,
+) -> Result<(Compacted, Option<String>), Failure> {
+    let is_shown = cx.client.abilities().compactions && chore != Chore::Undo;
+    let (compacted, text) = change(cx, talk, chore).await?;
+    let is_told = is_shown && compacted != Compacted::Nothing;
+    Ok((compacted, (!is_told).then_some(text)))
+}
+
+async fn change(
     cx: &TurnCx<'_>,
     talk: &mut Conversation,
     chore: Chore,

@@ -161,7 +161,9 @@ impl TurnJob {
         if compacted == Compacted::Cancelled {
             return Ok(TurnEnd::Cancelled);
         }
-        self.client.tell(&self.id, Update::Text { message, text: format!("{text}\n") });
+        if let Some(text) = text {
+            self.client.tell(&self.id, Update::Text { message, text: format!("{text}\n") });
+        }
         Ok(TurnEnd::Done)
     }
 
