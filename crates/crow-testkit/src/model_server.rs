@@ -40,6 +40,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     answers: std::collections::VecDeque<Answer>,
+    /// What requests without tools get.
+    aside: std::collections::VecDeque<Answer>,
     requests: Vec<Value>,
     heads: Vec<String>,
     hung_up: Vec<bool>,
@@ -80,6 +82,11 @@ impl ModelServer {
     /// Forgets the answers that are left and gives these instead.
     pub fn replace(&self, script: impl Into<Script>) {
         self.shared.lock().answers = script.into().answers.into();
+    }
+
+    /// Gives these in turn, over and over, to requests that offer no tools.
+    pub fn aside(&self, script: impl Into<Script>) {
+        self.shared.lock().aside = script.into().answers.into();
     }
 
     /// How many requests there were so far.
@@ -138,6 +145,17 @@ impl ModelServer {
     }
 }
 
+impl State {
+    fn next_answer(&mut self, request: &Value) -> Option<Answer> {
+        if request.get("tools").is_some() || self.aside.is_empty() {
+            return self.answers.pop_front();
+        }
+        let answer = self.aside.pop_front()?;
+        self.aside.push_back(answer.clone());
+        Some(answer)
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -154,12 +172,12 @@ impl Shared {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         self.change(|state| {
             let mut found = violations(&body);
-            if found.is_empty() && state.answers.is_empty() {
+            let next = if found.is_empty() { state.next_answer(&body) } else { None };
+            if found.is_empty() && next.is_none() {
                 found.push("the script has no answer left".to_owned());
             }
             let n = state.requests.len();
-            let answer = if found.is_empty() { state.answers.pop_front() } else { None };
-            let answer = answer.unwrap_or_else(|| answering::refusal(&found));
+            let answer = next.unwrap_or_else(|| answering::refusal(&found));
             state.refused.extend(found.into_iter().map(|why| format!("request {n}: {why}")));
             state.requests.push(body);
             state.heads.push(request.head);
