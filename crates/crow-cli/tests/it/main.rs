@@ -5,6 +5,7 @@ mod cancel;
 mod capabilities;
 mod commands;
 mod crash;
+mod compaction;
 mod demo;
 mod dependencies;
 mod earlier;

@@ -1,0 +1,291 @@
+//! Conversations that become too long: what the model sees then, what people are told, and what stays on disk.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod asked;
+mod needle;
+mod stored;
+
+use std::path::Path;
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use serde_json::{Value, json};
+
+/// What stands in front of what is kept.
+const FOREWORD: &str = "This conversation was compacted";
+
+/// What stands for output that was pruned.
+const REMOVED: &str = "this output was removed";
+
+/// Tokens of the files of the project, about; a file is as long as each.
+const FILES: [(&str, usize); 4] = [("a.txt", 2000), ("b.txt", 2000), ("c.txt", 2000), ("big.txt", 5000)];
+
+/// A provider that takes no more.
+const OVERFLOW: &str = r#"status 400 {"error":{"message":"maximum context length is 1000 tokens","code":"context_length_exceeded"}}"#;
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// A client that is told of compactions as such.
+fn told() -> Value {
+    json!({"session": {"compaction": {}}})
+}
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+    session: String,
+}
+
+impl Stage {
+    /// Starts a session whose conversation is compacted when it has more than `room` tokens beside the tools and the
+    /// system prompt.
+    async fn start(capabilities: &Value, room: Option<usize>, script: &str) -> Self {
+        let server = ModelServer::start("text \"Hello.\"");
+        let world = World::new(server.base_url());
+        world.configure_more("permissions: { mode: auto }");
+        for (name, n_tokens) in FILES {
+            let lines =
+                (0..n_tokens / 10).map(|line| format!("{name} has in its line {line:04} these words\n"));
+            world.file(name, &lines.collect::<String>());
+        }
+        if let Some(room) = room {
+            let tokens = around(&server, &world).await + room;
+            world.configure_more(&format!("max_compact_tokens: {tokens}"));
+        }
+        server.replace(script);
+        let mut client = FakeClient::start_with(binary(), &world.home(), capabilities.clone()).await;
+        let session = client.new_session(&world.project()).await;
+        Self { server, world, client, session }
+    }
+
+    /// Sends a prompt; gives how its turn ended.
+    async fn say(&mut self, text: &str) -> String {
+        let id = self.client.prompt(&self.session, text).await;
+        self.end_of(id).await
+    }
+
+    async fn end_of(&mut self, id: u64) -> String {
+        match self.client.answer_to(id).await {
+            Ok(ended) => ended["stopReason"].as_str().unwrap_or_default().to_owned(),
+            Err(error) => error["data"]["kind"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Opens the session in another process.
+    async fn elsewhere(&self) -> FakeClient {
+        let capabilities = self.client.editor.capabilities().clone();
+        let mut other = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
+        other.load(&self.session, &self.world.project()).await.expect("the session loads");
+        other
+    }
+
+    /// The words of the requests since the tools were measured, the system prompt left out.
+    fn requests(&self) -> Vec<String> {
+        let is_said = |message: &&Value| message["role"] != "system";
+        let spelled = |request: &Value| {
+            let messages = request["messages"].as_array().into_iter().flatten().filter(is_said);
+            messages.map(|message| format!("{message}\n")).collect::<String>()
+        };
+        self.server.requests().iter().map(spelled).filter(|request| !request.contains("measure")).collect()
+    }
+
+    fn last(&self) -> String {
+        self.requests().pop().expect("there was a request")
+    }
+
+    /// How the compactions ended of which the client was told.
+    fn compactions(&self) -> Vec<String> {
+        compactions(&self.client)
+    }
+
+    /// Expects so many requests since the tools were measured, and that the client was told of these compactions.
+    #[track_caller]
+    fn check(&self, n_requests: usize, compactions: &[&str]) {
+        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.compactions(), compactions, "{}", self.client.log());
+        assert_eq!(self.requests().len(), n_requests, "{}", self.client.log());
+    }
+}
+
+fn compactions(client: &FakeClient) -> Vec<String> {
+    let updates = client.updates.iter().filter(|(_, update)| update["sessionUpdate"] == "compaction_update");
+    updates.map(|(_, update)| update["status"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// How many tokens a request has beside what is said, about.
+async fn around(server: &ModelServer, world: &World) -> usize {
+    let mut client = FakeClient::start(binary(), &world.home()).await;
+    let session = client.new_session(&world.project()).await;
+    let id = client.prompt(&session, "measure").await;
+    client.answer_to(id).await.expect("the model answers");
+    assert!(client.hang_up().await.success());
+    let request = &server.requests()[0];
+    (request["tools"].to_string().len() + request["messages"][0].to_string().len()) / 4
+}
+
+/// Plays one prompt with a room of 4000 tokens; gives the stage when the turn ended so.
+async fn played(script: &str, ended: &str) -> Stage {
+    let mut stage = Stage::start(&told(), Some(4000), script).await;
+    assert_eq!(stage.say("read them: the key is 4711").await, ended, "{}", stage.client.log());
+    stage
+}
+
+#[tokio::test]
+async fn old_output_goes_first() {
+    let script = r#"
+        call read {"file_path":"a.txt"}
+        text "A."
+        call read {"file_path":"b.txt"}
+        text "B."
+        text "C."
+        call read {"file_path":"c.txt"}
+        text "D."
+    "#;
+    let mut stage = Stage::start(&told(), Some(6500), script).await;
+    for said in ["one", "two", "three", "four"] {
+        assert_eq!(stage.say(said).await, "end_turn");
+    }
+    // Nobody was asked for a summary.
+    stage.check(7, &["in_progress", "completed"]);
+    let last = stage.last();
+    assert!(last.contains(REMOVED) && !last.contains(FOREWORD) && !last.contains("a.txt has in"), "{last}");
+    assert!(last.contains("\"one\"") && last.contains("\"four\"") && last.contains("c.txt has in"), "{last}");
+}
+
+#[tokio::test]
+async fn in_the_middle_of_a_turn() {
+    let script = r#"
+        call read {"file_path":"a.txt"}
+        call read {"file_path":"b.txt"}
+        text "A and B were read."
+        text "complete"
+        text "Done."
+    "#;
+    let stage = played(script, "end_turn").await;
+    stage.check(5, &["in_progress", "completed"]);
+    let [_, _, sum_up, verify, last] = &stage.requests()[..] else { panic!("five requests") };
+    assert!(sum_up.contains("the key is 4711") && sum_up.contains("a.txt has in"), "{sum_up}");
+    assert!(verify.contains("A and B were read.") && verify.contains("COMPLETE"), "{verify}");
+    assert!(last.contains(FOREWORD) && last.contains("A and B were read."), "{last}");
+    assert!(last.contains("the key is 4711") && !last.contains("a.txt has in"), "{last}");
+    assert!(last.contains("b.txt has in"), "what is new stays: {last}");
+    let tools = stage.server.requests()[3].get("tools").cloned();
+    assert_eq!(tools, None, "a summary needs no tools");
+}
+
+#[tokio::test]
+async fn a_provider_that_refuses_is_asked_once_more() {
+    let script = format!(
+        r#"
+        call read {{"file_path":"a.txt"}}
+        {OVERFLOW}
+        text "A was read."
+        text "complete"
+        text "Done."
+        "#
+    );
+    let stage = played(&script, "end_turn").await;
+    let last = stage.last();
+    assert!(last.contains("the key is 4711") && !last.contains("a.txt has in"), "{last}");
+    // With the tool output gone nothing is left to sum up.
+    let n_requests = stage.requests().len();
+    stage.check(n_requests, &["in_progress", "completed"]);
+}
+
+#[tokio::test]
+async fn a_provider_that_refuses_again_ends_the_turn() {
+    let stage = played(
+        &format!("call read {{\"file_path\":\"a.txt\"}}\n{OVERFLOW}\n{OVERFLOW}\n{OVERFLOW}\n{OVERFLOW}"),
+        "context_overflow",
+    )
+    .await;
+    assert!(stage.requests().len() <= 5, "{}", stage.client.log());
+}
+
+#[tokio::test]
+async fn a_prompt_longer_than_the_window() {
+    let script = format!("{OVERFLOW}\ntext \"It is long.\"\ntext \"complete\"\ntext \"Done.\"");
+    let mut stage = Stage::start(&told(), Some(4000), &script).await;
+    let long = format!("The key is 4711. {} Now sort it.", "many words ".repeat(10_000));
+    assert_eq!(stage.say(&long).await, "end_turn");
+    stage.check(4, &["in_progress", "completed"]);
+    let last = stage.last();
+    assert!(last.contains("The key is 4711.") && last.contains("Now sort it."), "{last}");
+    assert!(last.len() < 10_000, "{}", last.len());
+}
+
+#[tokio::test]
+async fn a_result_longer_than_the_window() {
+    let script = format!(
+        r#"
+        call read {{"file_path":"big.txt"}}
+        {OVERFLOW}
+        text "Too big."
+        text "complete"
+        text "Done."
+        "#
+    );
+    let mut stage = Stage::start(&told(), Some(1000), &script).await;
+    assert_eq!(stage.say("read it: the key is 4711").await, "end_turn");
+    let last = stage.last();
+    assert!(last.contains("the key is 4711") && !last.contains("big.txt has in"), "{last}");
+    assert_eq!(stage.server.refused(), Vec::<String>::new());
+}
+
+/// A summary that is no good: the turn goes on as it is, and no other is asked for in it, only in the next.
+#[track_caller]
+fn check_rejected(summary: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let script = format!(
+            r#"
+            call read {{"file_path":"a.txt"}}
+            call read {{"file_path":"b.txt"}}
+            {summary}
+            call read {{"file_path":"c.txt"}}
+            text "Done."
+            "#
+        );
+        let mut stage = played(&script, "end_turn").await;
+        stage.check(5, &["in_progress", "failed"]);
+        let last = stage.last();
+        assert!(last.contains("a.txt has in") && last.contains("c.txt has in"), "{last}");
+        stage.server.replace("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
+        assert_eq!(stage.say("and now?").await, "end_turn");
+        stage.check(8, &["in_progress", "failed", "in_progress", "completed"]);
+        assert!(stage.last().contains("Notes."), "{}", stage.last());
+    });
+}
+
+#[test]
+fn a_summary_that_is_no_good() {
+    check_rejected(&format!("text {:?}", "much more ".repeat(5000)));
+    check_rejected("text \"  \"");
+    check_rejected("text \"Half of\" | finish length");
+    check_rejected("text \"Half of\" | cut");
+    check_rejected("status 500 {\"error\":{\"message\":\"no\"}}");
+}
+
+#[tokio::test]
+async fn stopped_while_it_is_summed_up() {
+    let script = r#"
+        call read {"file_path":"a.txt"}
+        call read {"file_path":"b.txt"}
+        hold
+    "#;
+    let mut stage = Stage::start(&told(), Some(4000), script).await;
+    let id = stage.client.prompt(&stage.session, "read them").await;
+    stage.client.until("< compaction in_progress").await;
+    stage.server.wait_for_requests(4).await;
+    stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
+    assert_eq!(stage.end_of(id).await, "cancelled");
+    stage.server.disconnected(3).await;
+    stage.check(3, &["in_progress", "cancelled"]);
+    assert_eq!(compactions(&stage.elsewhere().await), Vec::<String>::new(), "nothing is stored");
+    stage.server.replace("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
+    assert_eq!(stage.say("go on").await, "end_turn");
+    stage.check(6, &["in_progress", "cancelled", "in_progress", "completed"]);
+}

@@ -1,0 +1,124 @@
+//! What people ask for: `/compact`, `/compact undo`, `/clear`.
+
+use super::*;
+
+/// Says something, has the model read a file, and says something more; all of it far from the limit.
+async fn begun(capabilities: &Value) -> Stage {
+    let script = "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"\ntext \"Fine.\"";
+    let mut stage = Stage::start(capabilities, None, script).await;
+    stage.server.aside("text \"Notes.\"\ntext \"complete\"");
+    assert_eq!(stage.say("read it: the key is 4711").await, "end_turn");
+    assert_eq!(stage.say("good").await, "end_turn");
+    stage.server.replace("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"");
+    stage
+}
+
+/// What the agent said last.
+fn said(client: &FakeClient) -> String {
+    let texts =
+        client.updates.iter().rev().filter(|(_, update)| update["sessionUpdate"] == "agent_message_chunk");
+    let mut texts = texts.filter_map(|(_, update)| update["content"]["text"].as_str());
+    texts.next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn compact_and_take_it_back() {
+    let mut stage = begun(&told()).await;
+    assert_eq!(stage.say("/compact the port numbers").await, "end_turn");
+    stage.check(5, &["in_progress", "completed"]);
+    let sum_up = &stage.server.requests()[3];
+    assert!(sum_up["messages"][0].to_string().contains("attention to this above all: the port numbers"));
+    assert_eq!(said(&stage.client), "Fine.", "the client shows the compaction itself");
+    assert!(stage.client.log().contains(" \"Compacted: "), "{}", stage.client.log());
+    assert_eq!(stage.say("and now?").await, "end_turn");
+    let last = stage.last();
+    assert!(last.contains(FOREWORD) && last.contains("Notes.") && !last.contains("a.txt has in"), "{last}");
+    assert!(
+        last.contains("the key is 4711") && last.contains("Fine.") && last.contains("and now?"),
+        "{last}"
+    );
+
+    assert_eq!(stage.say("/compact undo").await, "end_turn");
+    assert!(said(&stage.client).starts_with("Taken back: "), "{}", said(&stage.client));
+    assert_eq!(stage.say("all there?").await, "end_turn");
+    let last = stage.last();
+    assert!(last.contains("a.txt has in") && !last.contains(FOREWORD), "{last}");
+    assert!(last.contains("and now?") && last.contains("One."), "what was said since stays: {last}");
+    assert!(!last.contains("/compact"), "commands are for Crow: {last}");
+}
+
+#[tokio::test]
+async fn clear_and_take_it_back() {
+    let mut stage = begun(&told()).await;
+    assert_eq!(stage.say("/clear").await, "end_turn");
+    assert_eq!(stage.say("hello again").await, "end_turn");
+    let last = stage.last();
+    assert_eq!(last.lines().count(), 1, "{last}");
+    assert!(last.contains("hello again"), "{last}");
+    assert_eq!(stage.say("/compact undo").await, "end_turn");
+    assert_eq!(stage.say("all there?").await, "end_turn");
+    let last = stage.last();
+    assert!(last.contains("a.txt has in") && last.contains("hello again"), "{last}");
+    stage.check(5, &["in_progress", "completed"]);
+}
+
+#[tokio::test]
+async fn nothing_to_do() {
+    let mut stage = Stage::start(&told(), None, "").await;
+    let commands = [
+        ("/compact", "There is nothing to compact yet.\n"),
+        ("/compact undo", "There is no compaction to take back.\n"),
+        ("/clear", "There is nothing to clear.\n"),
+    ];
+    for (command, expected) in commands {
+        assert_eq!(stage.say(command).await, "end_turn");
+        assert_eq!(said(&stage.client), expected);
+    }
+    stage.check(0, &[]);
+}
+
+#[tokio::test]
+async fn clients_that_know_no_compaction_are_told_in_words() {
+    let mut stage = begun(&json!({})).await;
+    assert_eq!(stage.say("/compact").await, "end_turn");
+    assert!(said(&stage.client).starts_with("Compacted: "), "{}", said(&stage.client));
+    assert!(
+        stage.client.log().contains("< thought[] Compacting the conversation …"),
+        "{}",
+        stage.client.log()
+    );
+    stage.check(5, &[]);
+}
+
+#[tokio::test]
+async fn behind_a_turn_that_runs() {
+    let mut stage = begun(&told()).await;
+    stage.server.replace("hold | text \"One.\"\ntext \"Two.\"");
+    let turn = stage.client.prompt(&stage.session, "think").await;
+    stage.server.wait_for_requests(4).await;
+    let compact = stage.client.prompt(&stage.session, "/compact").await;
+    let taken_back = stage.client.prompt(&stage.session, "/clear").await;
+    stage.client.notify("$/cancel_request", json!({"requestId": taken_back})).await;
+    assert_eq!(stage.end_of(taken_back).await, "cancelled");
+    assert_eq!(stage.compactions(), Vec::<String>::new(), "it waits");
+    stage.server.release();
+    assert_eq!(stage.end_of(turn).await, "end_turn");
+    assert_eq!(stage.end_of(compact).await, "end_turn");
+    assert_eq!(stage.say("and now?").await, "end_turn");
+    stage.check(7, &["in_progress", "completed"]);
+    assert!(stage.last().contains("Notes.") && stage.last().contains("One."), "{}", stage.last());
+}
+
+#[tokio::test]
+async fn stopped_on_the_way() {
+    let mut stage = begun(&told()).await;
+    stage.server.aside("hold");
+    let compact = stage.client.prompt(&stage.session, "/compact").await;
+    stage.server.wait_for_requests(4).await;
+    stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
+    assert_eq!(stage.end_of(compact).await, "cancelled");
+    stage.server.disconnected(3).await;
+    assert_eq!(stage.say("and now?").await, "end_turn");
+    stage.check(5, &["in_progress", "cancelled"]);
+    assert!(stage.last().contains("a.txt has in"), "{}", stage.last());
+}

@@ -1,0 +1,51 @@
+//! What the person said is there after many compactions, in a session of the real agent.
+
+use super::*;
+
+/// Compactions that a session of these tests goes through.
+const COMPACTIONS: usize = 20;
+
+/// Talks until the session was compacted often enough; gives what was said.
+async fn talk(stage: &mut Stage, said: impl Fn(usize) -> String) -> Vec<String> {
+    let mut all = Vec::new();
+    while stage.compactions().iter().filter(|status| *status == "completed").count() < COMPACTIONS {
+        assert!(all.len() < 6 * COMPACTIONS, "{}", stage.client.log());
+        all.push(said(all.len()));
+        stage.server.replace("call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"");
+        assert_eq!(stage.say(&all[all.len() - 1]).await, "end_turn");
+    }
+    assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert!(!stage.compactions().contains(&"failed".to_owned()), "{}", stage.client.log());
+    all
+}
+
+#[tokio::test]
+async fn words_of_the_person_outlive_useless_summaries() {
+    let mut stage = Stage::start(&told(), Some(4000), "").await;
+    stage.server.aside("text \"Things happened.\"\ntext \"complete\"");
+    let said = talk(&mut stage, |n| format!("Fact {n} is {}.", 4711 + n * n)).await;
+    let last = stage.last();
+    for fact in said {
+        assert!(last.contains(&fact), "{fact} is lost in {last}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_budget_holds_goes_on_in_the_summary() {
+    let mut stage = Stage::start(&told(), Some(4000), "").await;
+    // A good model notes what it reads; the test sees to it that it could read it.
+    stage.server.aside("text \"The person's key is 4711.\"\ntext \"complete\"");
+    let said =
+        |n| format!("{} Step {n}. {}", if n == 0 { "My key is 4711." } else { "" }, "And so on. ".repeat(50));
+    talk(&mut stage, said).await;
+    let last = stage.last();
+    assert!(!last.contains("My key is 4711."), "the budget was to be too small: {last}");
+    assert!(last.contains("The person's key is 4711."), "{last}");
+    let n_blind = stage
+        .server
+        .requests()
+        .iter()
+        .filter(|request| request.get("tools").is_none() && !request.to_string().contains("key is 4711."))
+        .count();
+    assert_eq!(n_blind, 0, "a summariser was not told of the fact");
+}
