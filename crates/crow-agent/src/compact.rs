@@ -211,11 +211,11 @@ pub(crate) fn begun(id: String) -> Update {
 pub(crate) fn sentence(by: &Compaction) -> String {
     let (before, after) = (spelled(by.tokens_before), spelled(by.tokens_after));
     let what = match &by.summary {
-        Some(_) => "what is older is summed up for the model",
-        None if by.keep_from == by.at => "the model begins afresh",
-        None => "old tool output is left out for the model",
+        Some(_) => "Compacted: what is older is summed up for the model",
+        None if by.keep_from == by.at => "Cleared: the model begins afresh",
+        None => "Compacted: old tool output is left out for the model",
     };
-    format!("Compacted: {before} → {after} tokens; {what}. `/compact undo` takes it back.")
+    format!("{what}, {before} → {after} tokens. `/compact undo` takes it back.")
 }
 
 fn spelled(tokens: u64) -> String {

@@ -129,6 +129,7 @@ impl TurnJob {
                 let now = &talk.transcript;
                 if (n_stored, compaction.as_ref()) != (Some(now.next_seq()), now.compaction()) {
                     open::recover(&self.kit, &self.id, talk).await?;
+                    self.stock.forget_known().await;
                 }
             }
             OnDisk::Unsure => read_again(cx, talk, &self.place).await?,
