@@ -1,5 +1,5 @@
 //! Conversations that become too long: what the model sees then, what people are told, and what stays on disk.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod asked;
 mod needle;
@@ -233,6 +233,36 @@ async fn a_result_longer_than_the_window() {
     let last = stage.last();
     assert!(last.contains("the key is 4711") && !last.contains("big.txt has in"), "{last}");
     assert_eq!(stage.server.refused(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_provider_that_counts_wrongly() {
+    let reading = |files: &[&str], usage: &str| {
+        let call = |file| format!("call read {{\"file_path\":\"{file}\"}} | usage {usage}\n");
+        files.iter().map(call).collect::<String>()
+    };
+    // What is nothing is no count; what is next to nothing counts as half of what we measure.
+    for (usage, files) in [("0 0", &["a.txt", "b.txt"][..]), ("1 1", &["a.txt", "b.txt", "big.txt"])] {
+        let read = reading(files, usage);
+        let script = format!("{read}text \"Notes.\"\ntext \"complete\"\ntext \"Done.\" | usage {usage}");
+        let stage = played(&script, "end_turn").await;
+        stage.check(files.len() + 3, &["in_progress", "completed"]);
+    }
+    // With a count without end every request seems too long; that costs an attempt now and then, and no more.
+    let usage = "9000000000000000000 9000000000000000000";
+    let mut stage = Stage::start(&told(), Some(4000), "").await;
+    stage.server.aside("text \"Notes.\"\ntext \"complete\"");
+    for said in ["one", "two", "three"] {
+        stage.server.replace(
+            format!("{}text \"Done.\" | usage {usage}", reading(&["a.txt", "b.txt"], usage)).as_str(),
+        );
+        assert_eq!(stage.say(said).await, "end_turn");
+    }
+    assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert!(stage.requests().len() <= 3 * (3 + 3 * 2), "{}", stage.client.log());
+    for said in ["one", "two", "three"] {
+        assert!(stage.last().contains(said), "{}", stage.last());
+    }
 }
 
 /// A summary that is no good: the turn goes on as it is, and no other is asked for in it, only in the next.

@@ -122,3 +122,19 @@ async fn stopped_on_the_way() {
     stage.check(5, &["in_progress", "cancelled"]);
     assert!(stage.last().contains("a.txt has in"), "{}", stage.last());
 }
+
+#[tokio::test]
+async fn with_a_template_of_ones_own() {
+    let mut stage = begun(&told()).await;
+    let folder = stage.world.home().join(".crow/prompts");
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let template = folder.join("compact.jinja2");
+    std::fs::write(&template, "Be short about {{ focus }").expect("it can be written");
+    assert_eq!(stage.say("/compact ports").await, "end_turn");
+    stage.check(3, &["in_progress", "failed"]);
+    assert!(stage.client.log().contains("compact.jinja2"), "{}", stage.client.log());
+    std::fs::write(&template, "Be short about {{ focus }}.").expect("it can be written");
+    assert_eq!(stage.say("/compact ports").await, "end_turn");
+    stage.check(5, &["in_progress", "failed", "in_progress", "completed"]);
+    assert_eq!(stage.server.requests()[3]["messages"][0]["content"], "Be short about ports.");
+}
