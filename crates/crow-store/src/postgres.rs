@@ -36,9 +36,13 @@ static DIALECT: Dialect = Dialect {
     search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
              FROM websearch_to_tsquery('simple', regexp_replace(normalize($1, NFD), '[\\u0300-\\u036f]', '', 'g'))
                  AS wanted
-             JOIN message_search s ON s.words @@ wanted JOIN messages m ON m.id = s.message_id
-             WHERE CAST($2 AS TEXT) IS NULL OR m.session_id = $2
-             ORDER BY ts_rank(s.words, wanted, 1) DESC, m.id DESC LIMIT $3 OFFSET $4",
+             CROSS JOIN LATERAL (
+                 SELECT s.message_id, s.words FROM message_search s
+                     JOIN messages n ON n.id = s.message_id
+                 WHERE s.words @@ wanted AND (CAST($2 AS TEXT) IS NULL OR n.session_id = $2)
+                 ORDER BY s.message_id DESC LIMIT 5000) found
+             JOIN messages m ON m.id = found.message_id
+             ORDER BY ts_rank(found.words, wanted, 1) DESC, m.id DESC LIMIT $3 OFFSET $4",
     tidy_index: None,
     indexed: |text| Cow::Owned(words_only(text)),
     expression: |words| {

@@ -35,10 +35,14 @@ const NAMES: [&str; 13] = ["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9",
 
 static DIALECT: Dialect = Dialect {
     index: "INSERT INTO message_search (rowid, text) VALUES ($1, $2)",
+    // Weighing a word that stands in every message takes longer than a person waits, so the newest are weighed.
     search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
-             FROM message_search JOIN messages m ON m.id = message_search.rowid
-             WHERE message_search MATCH $1 AND ($2 IS NULL OR m.session_id = $2)
-             ORDER BY rank LIMIT $3 OFFSET $4",
+             FROM (SELECT s.rowid AS id, s.rank AS weight
+                   FROM message_search s JOIN messages m ON m.id = s.rowid
+                   WHERE s.message_search MATCH $1 AND ($2 IS NULL OR m.session_id = $2)
+                   ORDER BY s.rowid DESC LIMIT 5000) found
+             JOIN messages m ON m.id = found.id
+             ORDER BY found.weight LIMIT $3 OFFSET $4",
     // The index only marks words as gone; merging it drops them.
     tidy_index: Some("INSERT INTO message_search (message_search) VALUES ('optimize')"),
     indexed: |text| Cow::Borrowed(text),
