@@ -121,13 +121,15 @@ impl TurnJob {
         on_disk: OnDisk,
         (work, more_words): (Work, &mut mpsc::Receiver<MoreWords>),
     ) -> Result<TurnEnd, Failure> {
+        let tip = self.kit.store.tip(&self.id).await.map_err(store_failure)?;
         match on_disk {
             // Another process may have gone on with it, or deleted it.
             OnDisk::Same | OnDisk::Coming(_) => {
-                let n_stored = self.kit.store.n_messages(&self.id).await.map_err(store_failure)?;
-                let compaction = self.kit.store.compaction(&self.id).await.map_err(store_failure)?;
                 let now = &talk.transcript;
-                if (n_stored, compaction.as_ref()) != (Some(now.next_seq()), now.compaction()) {
+                let is_same = tip.as_ref().is_some_and(|tip| {
+                    (tip.n_messages, tip.compaction.as_ref()) == (now.next_seq(), now.compaction())
+                });
+                if !is_same {
                     open::recover(&self.kit, &self.id, talk).await?;
                     self.stock.forget_known().await;
                 }
@@ -142,7 +144,10 @@ impl TurnJob {
         }
         cx.close_open(talk, CRASHED).await?;
         let end = match work {
-            Work::Prompt(said) => self.answer(cx, talk, said, more_words).await,
+            Work::Prompt(said) => {
+                let untold = tip.and_then(|tip| undo::untold(&tip.config));
+                self.answer(cx, talk, (said, untold), more_words).await
+            }
             Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
             Work::Undo { message } => self.undo(cx, message).await,
         }?;
@@ -173,7 +178,7 @@ impl TurnJob {
         &self,
         cx: &TurnCx<'_>,
         talk: &mut Conversation,
-        said: Vec<Spoken>,
+        (said, untold): (Vec<Spoken>, Option<Part>),
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
         let parts = match self.prepared(cx, talk, said).await {
@@ -184,7 +189,6 @@ impl TurnJob {
                 return instead;
             }
         };
-        let untold = undo::untold(&self.kit.store, &self.id).await.map_err(store_failure)?;
         let has_untold = untold.is_some();
         let prompt =
             Prompt { id: talk.transcript.next_message(), parts: parts.into_iter().chain(untold).collect() };

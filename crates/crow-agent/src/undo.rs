@@ -70,8 +70,11 @@ async fn remember(store: &Store, session: &SessionId, files: &[Undone]) -> Resul
 }
 
 async fn config(store: &Store, session: &SessionId) -> Result<Map<String, Value>, StoreError> {
-    let config = store.config(session).await?.unwrap_or_default();
-    Ok(serde_json::from_str(&config).unwrap_or_default())
+    Ok(store.tip(session).await?.map(|tip| read(&tip.config)).unwrap_or_default())
+}
+
+fn read(config: &str) -> Map<String, Value> {
+    serde_json::from_str(config).unwrap_or_default()
 }
 
 fn listed(config: &Map<String, Value>) -> Vec<String> {
@@ -80,10 +83,10 @@ fn listed(config: &Map<String, Value>) -> Vec<String> {
 }
 
 /// What the next prompt tells the model of what was undone since the last one.
-pub(crate) async fn untold(store: &Store, session: &SessionId) -> Result<Option<Part>, StoreError> {
-    let paths = listed(&config(store, session).await?);
+pub(crate) fn untold(config: &str) -> Option<Part> {
+    let paths = listed(&read(config));
     if paths.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut lines: Vec<String> = paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {path}")).collect();
     lines.extend((paths.len() > UNTOLD_MAX).then(|| "\n- and more".to_owned()));
@@ -93,7 +96,7 @@ pub(crate) async fn untold(store: &Store, session: &SessionId) -> Result<Option<
          asked:{}",
         lines.concat()
     );
-    Ok(Some(Part::Resource { uri: format!("{OWN_SCHEME}undone"), text, mime: None }))
+    Some(Part::Resource { uri: format!("{OWN_SCHEME}undone"), text, mime: None })
 }
 
 /// Forgets what the model was told.

@@ -10,7 +10,7 @@ mod sessions;
 use crow_core::{Entry, SessionId, Usage};
 
 use crate::{
-    Hit, Message, Range, SearchQuery, StoreError, Stored, Timestamp, row,
+    Hit, Message, Range, SearchQuery, StoreError, Stored, Timestamp, Tip, row,
     row::Row,
     search,
     sql::{Backend, Columns, Fault, Kind, Sql, Synced, values},
@@ -117,10 +117,14 @@ impl Database {
         })
     }
 
-    pub(crate) fn n_messages(&mut self, session: &SessionId) -> Result<Option<u64>, StoreError> {
+    pub(crate) fn tip(&mut self, session: &SessionId) -> Result<Option<Tip>, StoreError> {
         self.read(|sql| {
-            let count = "SELECT n_messages FROM sessions WHERE id = $1";
-            sql.one(count, values![session], |columns| columns.count(0))
+            let find = "SELECT n_messages, config FROM sessions WHERE id = $1";
+            let found =
+                sql.one(find, values![session], |columns| Ok((columns.count(0)?, columns.string(1)?)))?;
+            let Some((n_messages, config)) = found else { return Ok(None) };
+            let compaction = compactions::newest(sql, session)?;
+            Ok(Some(Tip { n_messages, compaction, config }))
         })
     }
 

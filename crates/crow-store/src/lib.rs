@@ -32,6 +32,7 @@ pub use name::invent_name;
 pub use postgres::ServerAddress;
 pub use session::{
     Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored, Timestamp,
+    Tip,
 };
 pub use sqlite::copy_python_database;
 pub use store::{Store, Writer};

@@ -71,6 +71,17 @@ pub struct Stored {
     pub compactions: Vec<Compaction>,
 }
 
+/// Where a session stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tip {
+    /// How many messages it has.
+    pub n_messages: u64,
+    /// The compaction in force.
+    pub compaction: Option<Compaction>,
+    /// What else is set in it, as JSON.
+    pub config: String,
+}
+
 /// A message with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     Address, ChangeId, Draft, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range,
-    SearchQuery, SessionRow, StoreError, Stored, Timestamp,
+    SearchQuery, SessionRow, StoreError, Stored, Timestamp, Tip,
     database::{Change, Database},
     draft, row,
 };
@@ -187,12 +187,6 @@ impl Store {
         self.write(writer, move |database, session| database.undo_compaction(session, now)).await
     }
 
-    /// Finds the compaction of a session that is in force.
-    pub async fn compaction(&self, session: &SessionId) -> Result<Option<Compaction>, StoreError> {
-        let session = session.clone();
-        self.ask(move |open| open.database.compaction(&session)).await
-    }
-
     /// Keeps what is at a path before it is changed.
     pub async fn keep_change(
         &self,
@@ -241,10 +235,10 @@ impl Store {
         self.ask(move |open| open.database.messages(&session, range)).await
     }
 
-    /// Counts the messages of a session; `None` when there is no such session.
-    pub async fn n_messages(&self, session: &SessionId) -> Result<Option<u64>, StoreError> {
+    /// Tells where a session stands; `None` when there is no such session.
+    pub async fn tip(&self, session: &SessionId) -> Result<Option<Tip>, StoreError> {
         let session = session.clone();
-        self.ask(move |open| open.database.n_messages(&session)).await
+        self.ask(move |open| open.database.tip(&session)).await
     }
 
     /// Lists the sessions that have messages, the one with the newest first.
@@ -290,12 +284,6 @@ impl Store {
     /// Remembers what else is set in a session, as JSON.
     pub async fn set_config(&self, session: &SessionId, config: String) -> Result<(), StoreError> {
         self.change(session, Change::Config(config)).await
-    }
-
-    /// Reads what else is set in a session; `None` when there is no such session.
-    pub async fn config(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
-        let session = session.clone();
-        self.ask(move |open| open.database.config(&session)).await
     }
 
     /// Begins a session with all that was said in another; tells whether there is that other.

@@ -18,17 +18,13 @@ impl Database {
         self.write(|sql| begin_generation(sql, session, compaction, now))
     }
 
-    pub(crate) fn compaction(&mut self, session: &SessionId) -> Result<Option<Compaction>, StoreError> {
-        self.read(|sql| Ok(in_force(sql, session)?.pop()))
-    }
-
     pub(crate) fn undo_compaction(
         &mut self,
         session: &SessionId,
         now: Timestamp,
     ) -> Result<Option<Compaction>, StoreError> {
         self.write(|sql| {
-            let Some(last) = in_force(sql, session)?.pop() else { return Ok(None) };
+            let Some(last) = newest(sql, session)? else { return Ok(None) };
             sql.execute(
                 "UPDATE compaction_history SET undone = $1
                  WHERE session_id = $2 AND generation = (
@@ -38,6 +34,16 @@ impl Database {
             Ok(Some(last))
         })
     }
+}
+
+/// Reads the newest compaction that was not taken back.
+pub(super) fn newest(sql: &mut dyn Sql, session: &SessionId) -> Result<Option<Compaction>, Fault> {
+    sql.one(
+        "SELECT n_messages, new_first, said, summary, pruned, tokens_before, tokens_after
+         FROM compaction_history WHERE session_id = $1 AND undone IS NULL ORDER BY generation DESC LIMIT 1",
+        values![session],
+        |columns| read(session, columns),
+    )
 }
 
 /// Adds a generation to those of a session.
@@ -51,7 +57,7 @@ pub(super) fn begin_generation(
     let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
     let count = "SELECT count(*) FROM compaction_history WHERE session_id = $1";
     let n_before = sql.one(count, values![session], |columns| columns.number(0))?;
-    let old_first = in_force(sql, session)?.last().map_or(0, |before| before.keep_from);
+    let old_first = newest(sql, session)?.map_or(0, |before| before.keep_from);
     let done = sql.execute(
         "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages,
              summary, said, pruned, tokens_before, tokens_after, created)

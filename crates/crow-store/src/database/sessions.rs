@@ -133,14 +133,6 @@ impl Database {
         })
     }
 
-    /// Reads what else is set in a session.
-    pub(crate) fn config(&mut self, session: &SessionId) -> Result<Option<String>, StoreError> {
-        self.read(|sql| {
-            let get = "SELECT config FROM sessions WHERE id = $1";
-            sql.one(get, values![session], |columns| columns.string(0))
-        })
-    }
-
     pub(crate) fn delete(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
         let n_deleted = self.write(|sql| {
             let mut n_deleted = 0;

@@ -71,7 +71,7 @@ pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
     let cleared = Compaction { at: 12, keep_from: 12, said: vec![], summary: None, pruned: vec![], ..first };
     for compaction in [&first, &cleared] {
         store.compact(&writer, compaction, Timestamp(5)).await.unwrap();
-        assert_eq!(store.compaction(&session).await.unwrap().as_ref(), Some(compaction));
+        assert_eq!(store.tip(&session).await.unwrap().unwrap().compaction.as_ref(), Some(compaction));
     }
     let in_force = async || store.load(&session).await.unwrap().unwrap().compactions;
     assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
@@ -82,7 +82,7 @@ pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
     for taken_back in [Some(cleared), Some(first), None] {
         assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
     }
-    assert_eq!(store.compaction(&session).await.unwrap(), None);
+    assert_eq!(store.tip(&session).await.unwrap().unwrap().compaction, None);
     assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
 }
 
