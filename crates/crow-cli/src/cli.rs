@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Take back what the last turn of a session did to files
     Undo(UndoArgs),
+    /// Check the configuration, keys, database, servers, shell and sandbox, and say what to do
+    Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -221,6 +223,17 @@ pub(crate) struct McpArgs {
     /// Work in this folder instead of the current one
     #[arg(short = 'c', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+}
+
+/// How to check.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Save what can be read of a damaged database into a new one; no other Crow may run meanwhile
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) salvage: bool,
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
 }
 
 /// How to list tools.

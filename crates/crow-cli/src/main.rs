@@ -4,6 +4,7 @@ mod agent;
 mod auth;
 mod cli;
 mod demo;
+mod doctor;
 mod failure;
 mod init;
 mod inspect;
@@ -99,6 +100,10 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let (settings, cwd) = (load(&dir, &env)?, current_dir()?);
             let at = (&settings.database, cwd.as_path());
             agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
+        }
+        Command::Doctor(args) => {
+            let cwd = current_dir()?;
+            agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), cwd, &mut out))?;
         }
         Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,

@@ -31,7 +31,7 @@ pub enum StoreError {
     },
     /// The file is damaged.
     #[error(
-        "the database {database} is damaged; restore a backup, or move it away to start with an empty one"
+        "the database {database} is damaged; `crow-cli doctor --salvage` saves what can be read, and keeps the file"
     )]
     Damaged {
         /// Which.

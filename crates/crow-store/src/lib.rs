@@ -34,5 +34,5 @@ pub use session::{
     Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored, Timestamp,
     Tip,
 };
-pub use sqlite::copy_python_database;
+pub use sqlite::{Salvaged, copy_python_database, salvage};
 pub use store::{Store, Writer};

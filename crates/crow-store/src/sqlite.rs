@@ -4,6 +4,7 @@ mod bring_over;
 mod claims;
 mod open;
 mod python;
+mod salvage;
 mod syncer;
 
 use std::{
@@ -20,6 +21,7 @@ use rusqlite::{
 
 pub(crate) use self::python::OldSession;
 pub use self::python::copy_python_database;
+pub use self::salvage::{Salvaged, salvage};
 use self::{claims::Claims, syncer::Syncer};
 use crate::{
     StoreError,

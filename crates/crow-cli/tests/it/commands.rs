@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod configuration;
+mod doctor;
 mod sessions;
 mod sign_in;
 

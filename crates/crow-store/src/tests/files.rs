@@ -11,7 +11,7 @@ use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
 use super::{Place, begin, prompt, say, words};
-use crate::{Store, StoreError, database::Database, sqlite::Sqlite};
+use crate::{Store, StoreError, database::Database, salvage, sqlite::Sqlite};
 
 /// Opens a file that must be refused, and compares what is said and what is left behind.
 #[track_caller]
@@ -157,6 +157,44 @@ async fn damage_is_told_from_everything_else() {
         Err(error) => Err(error),
     };
     assert!(matches!(result, Err(StoreError::Damaged { .. })), "{result:?}");
+}
+
+#[tokio::test]
+async fn what_can_be_read_of_a_damaged_file_is_saved() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut sessions = Vec::new();
+    for _ in 0..40 {
+        let session = begin(&store, "/p", 1).await;
+        for seq in 0..10 {
+            say(&store, &session, seq, &format!("{seq} {}", "word ".repeat(300))).await.unwrap();
+        }
+        sessions.push(session);
+    }
+    store.close().await.unwrap();
+    let mut bytes = fs::read(place.file()).unwrap();
+    let n_pages = bytes.len() / 4096;
+    // A piece in the middle, where the messages are.
+    bytes[n_pages / 2 * 4096..(n_pages / 2 + 4) * 4096].fill(0xAA);
+    fs::write(place.file(), bytes).unwrap();
+
+    let salvaged = salvage(&place.file()).unwrap();
+    assert_eq!(salvaged.n_sessions, 40);
+    assert!((300..400).contains(&salvaged.n_messages), "{salvaged:?}");
+    assert!(salvaged.damaged.exists());
+    let store = place.open().await;
+    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+    let mut n_found = 0;
+    for session in &sessions {
+        let stored = store.load(session).await.unwrap().unwrap();
+        assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
+        n_found += stored.entries.len() as u64;
+    }
+    assert_eq!(n_found, salvaged.n_messages);
+    assert_eq!(store.search(words("word")).await.unwrap().len(), 10);
+    say(&store, &sessions[0], store.load(&sessions[0]).await.unwrap().unwrap().entries.len() as u64, "on")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,269 @@
+//! `crow-cli doctor`: looks at everything that a session needs and says of each what is wrong and what to do.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crow_model::{Http, list_models};
+use crow_process::{Support, sandbox_support};
+use crow_store::{Address, Salvaged, Store, salvage};
+use crow_tools::{McpHome, McpServers, Tools};
+use serde_json::json;
+
+use crate::{
+    agent::equipment,
+    cli::DoctorArgs,
+    failure::{Code, Exit},
+    init,
+    settings::{Environment, MCP_AUTH_DIR, Settings},
+    table,
+};
+
+/// What runs every command.
+const SHELL: &str = "/bin/sh";
+/// A server that starts over a slow network is there within that.
+const SERVERS_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// Works, with less than it could.
+    Warning,
+    /// Does not work.
+    Problem,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// What was found of one thing.
+#[derive(Debug)]
+struct Finding {
+    name: String,
+    state: State,
+    text: String,
+}
+
+impl Finding {
+    fn new(name: impl Into<String>, state: State, text: impl Into<String>) -> Self {
+        Self { name: name.into(), state, text: text.into() }
+    }
+}
+
+/// What was found so far; each finding is shown when it is there.
+struct Report<'a, W> {
+    out: &'a mut W,
+    is_json: bool,
+    findings: Vec<Finding>,
+}
+
+impl<W: Write> Report<'_, W> {
+    fn add(&mut self, finding: Finding) -> Result<(), Exit> {
+        if !self.is_json {
+            let (state, name) = (finding.state.as_str(), table::plain(&finding.name));
+            writeln!(self.out, "{state:<8} {name:<16} {}", table::plain(&finding.text))?;
+            self.out.flush()?;
+        }
+        self.findings.push(finding);
+        Ok(())
+    }
+}
+
+/// Looks at everything, or saves what can be read of a damaged database.
+pub(crate) async fn run(
+    args: &DoctorArgs,
+    (dir, env): (&Path, &Environment),
+    cwd: PathBuf,
+    out: &mut impl Write,
+) -> Result<(), Exit> {
+    let mut report = Report { out, is_json: args.json, findings: Vec::new() };
+    let loaded = Settings::load(dir, env);
+    if args.salvage {
+        let (settings, _) = loaded?;
+        return saved(&settings.database, report.out);
+    }
+    match loaded {
+        Ok((settings, warnings)) => {
+            let file = dir.join(crate::settings::CONFIG_FILE).display().to_string();
+            for warning in &warnings {
+                report.add(Finding::new("config", State::Warning, warning.to_string()))?;
+            }
+            match dir.join(crate::settings::CONFIG_FILE).exists() {
+                true if warnings.is_empty() => report.add(Finding::new("config", State::Ok, file))?,
+                true => {}
+                false => {
+                    report.add(Finding::new("config", State::Warning, format!("{file} is not there yet")))?
+                }
+            }
+            old_folder(dir, env, &mut report)?;
+            models(&settings, &mut report).await?;
+            database(&settings.database, &mut report).await?;
+            servers(&settings, cwd, &mut report).await?;
+        }
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            report.add(Finding::new("config", State::Problem, format!("{error}{hint}")))?;
+            old_folder(dir, env, &mut report)?;
+        }
+    }
+    machine(&mut report)?;
+    finish(report)
+}
+
+fn finish<W: Write>(report: Report<'_, W>) -> Result<(), Exit> {
+    let Report { out, is_json, findings } = report;
+    if is_json {
+        let checks = findings.iter().map(
+            |finding| json!({ "name": finding.name, "state": finding.state.as_str(), "text": finding.text }),
+        );
+        writeln!(out, "{}", json!({ "checks": checks.collect::<Vec<_>>() }))?;
+    }
+    let problems: Vec<&Finding> = findings.iter().filter(|finding| finding.state == State::Problem).collect();
+    match problems.as_slice() {
+        [] => Ok(()),
+        problems if problems.iter().any(|problem| ["config", "models"].contains(&problem.name.as_str())) => {
+            Err(Exit::quiet(Code::Config))
+        }
+        _ => Err(Exit::quiet(Code::Failed)),
+    }
+}
+
+fn old_folder<W: Write>(dir: &Path, env: &Environment, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    let Some(folder) = init::to_bring_over(dir, env) else { return Ok(()) };
+    let folder = folder.display();
+    let text = format!(
+        "{folder} has a configuration of the Python version; `crow-cli init --from {folder}` brings it over"
+    );
+    report.add(Finding::new("python version", State::Warning, text))
+}
+
+/// Asks each provider that has a model in use for its list of models, which needs the key.
+async fn models<W: Write>(settings: &Settings, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    if settings.models.is_empty() {
+        return report.add(Finding::new("models", State::Problem, "none is configured; run `crow-cli init`"));
+    }
+    let http = match Http::new() {
+        Ok(http) => http,
+        Err(failure) => return report.add(Finding::new("network", State::Problem, failure.sentence)),
+    };
+    let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
+    providers.sort_by(|a, b| a.name.cmp(&b.name));
+    providers.dedup_by(|a, b| a.name == b.name);
+    for provider in providers {
+        let used = settings.models.iter().filter(|model| model.provider.name == provider.name);
+        let finding = match list_models(&http, provider).await {
+            Ok(known) => {
+                let is_missing = |model: &&crow_model::ModelSettings| !known.contains(&model.model);
+                let missing: Vec<&str> = used.filter(is_missing).map(|model| model.model.as_str()).collect();
+                match missing.as_slice() {
+                    [] => (State::Ok, format!("answers, and knows {} models", known.len())),
+                    missing => {
+                        let missing = missing.join(", ");
+                        (
+                            State::Warning,
+                            format!(
+                                "answers, and does not list {missing}; `crow-cli init` shows what it has"
+                            ),
+                        )
+                    }
+                }
+            }
+            Err(failure) => (State::Problem, failure.sentence),
+        };
+        report.add(Finding::new(provider.name.clone(), finding.0, finding.1))?;
+    }
+    Ok(())
+}
+
+async fn database<W: Write>(address: &Address, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    let found = async {
+        match Store::open_existing(address).await? {
+            Some(store) => store.check().await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let finding = match found.await {
+        Ok(None) => (State::Ok, format!("{address} is made with the first session")),
+        Ok(Some(findings)) if findings.is_empty() => (State::Ok, format!("{address} is sound")),
+        Ok(Some(findings)) => {
+            let what = findings.join("; ");
+            (
+                State::Problem,
+                format!("{address} is damaged ({what}); `crow-cli doctor --salvage` saves what can be read"),
+            )
+        }
+        Err(error) => (State::Problem, error.to_string()),
+    };
+    report.add(Finding::new("database", finding.0, finding.1))
+}
+
+async fn servers<W: Write>(
+    settings: &Settings,
+    cwd: PathBuf,
+    report: &mut Report<'_, W>,
+) -> Result<(), Exit> {
+    if settings.mcp_servers.is_empty() {
+        return Ok(());
+    }
+    let home = McpHome {
+        roots: vec![cwd.clone()],
+        cwd,
+        secret_variables: settings.secret_variables.clone(),
+        auth_dir: settings.dir.join(MCP_AUTH_DIR),
+    };
+    let own = Tools::builtin(equipment(settings));
+    for server in &settings.mcp_servers {
+        let one = McpServers::start(vec![server.clone()], home.clone(), &own);
+        one.settled(SERVERS_WAIT_MAX).await;
+        let (tools, news) = (one.tools(), one.take_news());
+        let finding = match (tools.len(), news.as_slice()) {
+            (0, []) => (State::Warning, "brings no tools".to_owned()),
+            (0, news) => (State::Problem, news.join(" ")),
+            (n, []) => (State::Ok, format!("brings {n} tools")),
+            (n, news) => (State::Warning, format!("brings {n} tools; {}", news.join(" "))),
+        };
+        report.add(Finding::new(format!("mcp {}", server.name), finding.0, finding.1))?;
+    }
+    own.stop();
+    Ok(())
+}
+
+fn machine<W: Write>(report: &mut Report<'_, W>) -> Result<(), Exit> {
+    let shell = Path::new(SHELL);
+    let finding = match shell.exists() {
+        true => (State::Ok, format!("{SHELL} runs commands")),
+        false => (State::Problem, format!("there is no {SHELL}, which runs every command; install a shell")),
+    };
+    report.add(Finding::new("shell", finding.0, finding.1))?;
+    let finding = match sandbox_support() {
+        Support::Full => (State::Ok, "holds commands that nobody approved".to_owned()),
+        Support::Partial { why } => (State::Warning, format!("is not whole: {why}")),
+        Support::None { why } => {
+            (State::Warning, format!("is not to be had: {why}; commands that nobody approved ask instead"))
+        }
+    };
+    report.add(Finding::new("sandbox", finding.0, finding.1))
+}
+
+fn saved(address: &Address, out: &mut impl Write) -> Result<(), Exit> {
+    let Address::File(path) = address else {
+        let why = "a database on a server is mended there; restore a backup of it";
+        return Err(Exit::new(Code::Failed, why));
+    };
+    let Salvaged { n_sessions, n_messages, damaged } = salvage(path)?;
+    let (path, damaged) = (path.display(), damaged.display());
+    Ok(writeln!(
+        out,
+        "saved {n_sessions} sessions with {n_messages} messages into {path}; what was there is {damaged}"
+    )?)
+}

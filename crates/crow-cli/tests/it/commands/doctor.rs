@@ -1,0 +1,106 @@
+//! What the doctor finds, and what it saves.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::Stage;
+
+/// Leaves out the line about the sandbox, which is another on each machine.
+#[track_caller]
+fn check(stage: &Stage, args: &str, told: &Expect) {
+    let said = stage.crow(args).told();
+    let lines = said.lines().filter(|line| !line.contains(" sandbox "));
+    told.assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn a_configuration_that_is_wrong() {
+    check(
+        &Stage::configured("", "models: {\n"),
+        "crow doctor",
+        &expect![[r#"
+        exit 3
+        problem  config           $HOME/.crow/config.yaml:1: unclosed bracket '{'
+        ok       shell            /bin/sh runs commands
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_configured() {
+    check(
+        &Stage::configured("", "\n"),
+        "crow doctor",
+        &expect![[r#"
+            exit 3
+            ok       config           $HOME/.crow/config.yaml
+            problem  models           none is configured; run `crow-cli init`
+            ok       database         $HOME/.crow/crow.db is made with the first session
+            ok       shell            /bin/sh runs commands
+        "#]],
+    );
+}
+
+#[test]
+fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
+    let yaml = "providers: { gone: { base_url: 'http://127.0.0.1:1/v1' } }\nmodels: { m: { provider: gone, model: m } }\n\
+                mcpServers: { lost: { command: no-such-program } }\nmodles: {}\n";
+    check(
+        &Stage::configured("", yaml),
+        "crow doctor",
+        &expect![[r#"
+        exit 1
+        warning  config           $HOME/.crow/config.yaml:4: unknown key modles; did you mean models?
+        problem  gone             `gone` cannot be reached at http://127.0.0.1:1/v1: connection refused; is it running, and is `base_url` right?
+        ok       database         $HOME/.crow/crow.db is made with the first session
+        problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are missing.
+        ok       shell            /bin/sh runs commands
+    "#]],
+    );
+}
+
+#[test]
+fn a_folder_of_the_python_version() {
+    let stage = Stage::configured("", "\n");
+    fs::remove_file(stage.world.home().join(".crow/config.yaml")).expect("removed");
+    let old = stage.world.home().join(".agents/crow");
+    fs::create_dir_all(&old).expect("made");
+    fs::write(old.join("config.yaml"), "models: {}\n").expect("written");
+    check(
+        &stage,
+        "crow doctor",
+        &expect![[r#"
+            exit 3
+            warning  config           $HOME/.crow/config.yaml is not there yet
+            warning  python version   $HOME/.agents/crow has a configuration of the Python version; `crow-cli init --from $HOME/.agents/crow` brings it over
+            problem  models           none is configured; run `crow-cli init`
+            ok       database         $HOME/.crow/crow.db is made with the first session
+            ok       shell            /bin/sh runs commands
+        "#]],
+    );
+}
+
+#[test]
+fn a_damaged_database_is_found_and_saved() {
+    let stage = Stage::new(&"text \"All is well.\"\n".repeat(40));
+    for n in 0..40 {
+        assert_eq!(stage.crow(&format!("crow run '{n} {}'", "word ".repeat(400))).code, Some(0));
+    }
+    let file = stage.world.home().join(".crow/crow.db");
+    let mut bytes = fs::read(&file).expect("read");
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 2 * 4096].fill(0xAA);
+    fs::write(&file, bytes).expect("written");
+    let found = stage.crow("crow doctor");
+    assert_eq!(found.code, Some(1));
+    assert!(found.stdout.contains("`crow-cli doctor --salvage`"), "{}", found.stdout);
+    let saved = stage.crow("crow doctor --salvage");
+    assert_eq!(saved.code, Some(0), "{}", saved.stderr);
+    assert!(saved.stdout.contains("saved 40 sessions"), "{}", saved.stdout);
+    assert!(stage.crow("crow doctor").stdout.contains("is sound"));
+    assert!(stage.world.home().join(".crow/crow.db.damaged-1").exists());
+    stage.server.replace("text \"Again.\"");
+    let session = &stage.sessions()[0];
+    assert_eq!(stage.crow(&format!("crow run -s {session} on")).code, Some(0));
+}
