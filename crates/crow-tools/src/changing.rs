@@ -94,7 +94,7 @@ pub(crate) fn hash_of(before: &Before) -> Option<ContentHash> {
 }
 
 /// The permission bits of what was there.
-fn mode_of(before: &Before) -> Option<u32> {
+pub(crate) fn mode_of(before: &Before) -> Option<u32> {
     match before {
         Before::Content { mode, .. } => *mode,
         Before::Missing | Before::Unknown => None,
@@ -143,7 +143,7 @@ async fn snapshot(cx: &ToolCx<'_>, change: &Change<'_>, path: PathBuf) -> Result
             // What is not saved would be replaced as well. Beside an encoding that nobody knows it cannot be told.
             let is_another = now.is_some_and(|now| now != Stamp::of(text));
             if is_another || snapshot.before == Before::Missing {
-                let bytes = text.as_bytes().to_vec();
+                let bytes = on_disk_as(text, &snapshot.before);
                 snapshot.before = Before::Content { bytes, mode: mode_of(&snapshot.before) };
             }
             true
@@ -151,6 +151,25 @@ async fn snapshot(cx: &ToolCx<'_>, change: &Change<'_>, path: PathBuf) -> Result
         Old::Unseen => true,
     };
     if is_seen { Ok(snapshot) } else { Err(change.refuse(cx, &CHANGED)) }
+}
+
+/// Writes down what a client holds as the file has it: an editor shows every line end as `\n`.
+pub(crate) fn on_disk_as(text: &str, disk: &Before) -> Vec<u8> {
+    let has_returns = match disk {
+        // Of another encoding nothing is known.
+        Before::Content { bytes, .. } => match decode(bytes.clone()) {
+            Decoded::Text(disk, _) => {
+                let n_returns = disk.matches("\r\n").count();
+                n_returns > 0 && n_returns == disk.matches('\n').count()
+            }
+            Decoded::Lossy(_) | Decoded::Binary => false,
+        },
+        Before::Missing | Before::Unknown => false,
+    };
+    match has_returns && !text.contains('\r') {
+        true => text.replace('\n', "\r\n").into_bytes(),
+        false => text.as_bytes().to_vec(),
+    }
 }
 
 /// Stamps what was there as the text that a tool makes of it.
@@ -254,12 +273,13 @@ async fn through_client(
 async fn now_there(path: PathBuf, held: Option<&str>) -> Option<Option<ContentHash>> {
     let looked = off_thread(move || {
         let before = files::snapshot(&path).ok().map(|snapshot| snapshot.before);
-        Ok(before.map(|before| (stamp(&before), hash_of(&before))))
+        Ok(before.map(|before| (stamp(&before), hash_of(&before), before)))
     });
     let on_disk = looked.await.ok().flatten();
     match (on_disk, held) {
-        (Some((stamp, hash)), Some(held)) if stamp == Some(Stamp::of(held)) => Some(hash),
-        (_, Some(held)) => Some(Some(hash(held.as_bytes()))),
-        (on_disk, None) => on_disk.map(|(_, hash)| hash),
+        (Some((stamp, hash, _)), Some(held)) if stamp == Some(Stamp::of(held)) => Some(hash),
+        (Some((_, _, before)), Some(held)) => Some(Some(hash(&on_disk_as(held, &before)))),
+        (None, Some(held)) => Some(Some(hash(held.as_bytes()))),
+        (on_disk, None) => on_disk.map(|(_, hash, _)| hash),
     }
 }

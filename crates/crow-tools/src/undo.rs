@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use crow_acp::Editor;
+use crow_acp::{ClientError, Editor};
 use crow_core::{
     ContentHash,
     undo::{Action, Before, Change, Conflict, Found, Planned, Was, difference, plan},
@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Workspace,
-    changing::{hash, hash_of, stamp},
+    buffers::Via,
+    changing::{hash, hash_of, mode_of, on_disk_as, stamp},
     files::{self, Mark, Replacement},
     text::{Decoded, Encoding, decode},
     tool::{Refusal, off_thread},
@@ -36,13 +37,15 @@ pub struct Undoing<'a> {
     pub how: How,
 }
 
-/// Whether an undo is done or only shown.
+/// Whether an undo is done, only shown, or given up where it cannot be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     /// It is done.
     Do,
     /// Nothing is changed; what would be done is told.
     Show,
+    /// No file is changed; what stands in the way is told and need not be undone any more.
+    Skip,
 }
 
 /// A change with what was there before.
@@ -67,6 +70,8 @@ pub enum Done {
     Already,
     /// It was left alone.
     Conflict,
+    /// It was left alone for good.
+    Skipped,
 }
 
 impl Done {
@@ -77,6 +82,7 @@ impl Done {
             Self::Removed => "removed",
             Self::Already => "already",
             Self::Conflict => "conflict",
+            Self::Skipped => "skipped",
         }
     }
 }
@@ -125,6 +131,9 @@ pub async fn undo(cx: Undoing<'_>, kept: Vec<Kept>) -> Vec<Undone> {
         last_goal = Some(planned.goal);
         undone.push(carry_out(&cx, &kept, planned, (seen, now)).await);
     }
+    if cx.how == How::Skip {
+        undone.retain(|undone| undone.done == Done::Skipped);
+    }
     // Calls that ran side by side were kept in any order.
     undone.sort_by(|one, other| one.path.cmp(&other.path));
     undone
@@ -152,8 +161,18 @@ struct Seen {
     found: Found,
     /// What it would replace.
     mark: Option<Mark>,
+    /// Its permission bits, where it is a file.
+    mode: Option<u32>,
     /// Its text, unsaved changes included, where it is one.
     text: Option<String>,
+    /// Whether a text goes through the client.
+    via: Via,
+}
+
+impl Seen {
+    fn odd(path: PathBuf, why: String) -> Self {
+        Self { path, found: Found::Odd(why), mark: None, mode: None, text: None, via: Via::Disk }
+    }
 }
 
 /// What a difference begins with.
@@ -176,43 +195,70 @@ async fn look(cx: &Undoing<'_>, changes: &[Change], path: PathBuf) -> Seen {
     };
     let (stamp, hashed, snapshot) = match looked {
         Ok(looked) => looked,
-        Err(Refusal(why)) => return Seen { path, found: Found::Odd(why), mark: None, text: None },
+        Err(Refusal(why)) => return Seen::odd(path, why),
     };
-    let mark = Some(snapshot.mark);
+    let (mark, mode) = (Some(snapshot.mark), mode_of(&snapshot.before));
     let found = match (&snapshot.before, hashed) {
         (Before::Missing, _) => Found::Missing,
         (_, Some(hash)) => Found::File(hash),
         (Before::Content { .. } | Before::Unknown, None) => Found::Odd("it is too large to compare".into()),
     };
-    if let Some(text) = buffer(cx, &path, stamp.is_some() || found == Found::Missing).await
-        && stamp != Some(Stamp::of(&text))
-    {
-        // The disk may hold what the client has not seen.
-        let is_known = changes.iter().filter(|change| Path::new(&change.path) == path).any(|change| {
-            let was = match change.was {
-                Was::Missing => Found::Missing,
-                Was::File(hash) => Found::File(hash),
-                Was::Unknown => return false,
-            };
-            was == found || change.left.map_or(Found::Missing, Found::File) == found
-        });
-        let found = match is_known {
-            true => Found::File(hash(text.as_bytes())),
-            false => Found::Odd("it differs between the disk and the editor".into()),
-        };
-        return Seen { path, found, mark, text: Some(text) };
-    }
-    let text = text_of(&snapshot.before);
-    Seen { path, found, mark, text }
+    let (text, via) = match buffer(cx, &path, stamp.is_some() || found == Found::Missing).await {
+        Buffer::Silent => return Seen::odd(path, SILENT.to_owned()),
+        Buffer::NotOpen => (text_of(&snapshot.before), Via::Disk),
+        Buffer::Text(text) if stamp == Some(Stamp::of(&text)) => (text_of(&snapshot.before), Via::Client),
+        Buffer::Text(text) => {
+            let found = unsaved(changes, &path, &found, hash(&on_disk_as(&text, &snapshot.before)));
+            return Seen { path, found, mark, mode, text: Some(text), via: Via::Client };
+        }
+    };
+    Seen { path, found, mark, mode, text, via }
 }
 
-/// What the client has of a file, where it has it.
-async fn buffer(cx: &Undoing<'_>, path: &Path, may_be_text: bool) -> Option<String> {
-    let editor = cx.editor.filter(|editor| may_be_text && editor.abilities().reads_files)?;
-    if !cx.workspace.holds(path.to_str()?) {
-        return None;
+/// Names what a client has and has not saved. The disk may hold what the client has not seen.
+fn unsaved(changes: &[Change], path: &Path, on_disk: &Found, held: ContentHash) -> Found {
+    let is_known = changes.iter().filter(|change| Path::new(&change.path) == path).any(|change| {
+        let was = match change.was {
+            Was::Missing => Found::Missing,
+            Was::File(hash) => Found::File(hash),
+            Was::Unknown => return false,
+        };
+        was == *on_disk || change.left.map_or(Found::Missing, Found::File) == *on_disk
+    });
+    match is_known {
+        true => Found::File(held),
+        false => Found::Odd("it differs between the disk and the editor".into()),
     }
-    editor.read_file(&cx.workspace.spelled(path), cx.cut).await.ok()
+}
+
+/// Why a file is left alone that may have changes nobody else knows.
+const SILENT: &str = "the editor did not say what it has";
+
+/// What a client has of a file.
+#[derive(Debug, PartialEq, Eq)]
+enum Buffer {
+    Text(String),
+    /// Nothing, or it was not asked.
+    NotOpen,
+    /// It was asked and said nothing.
+    Silent,
+}
+
+/// Asks the client for a file, where it may have it.
+async fn buffer(cx: &Undoing<'_>, path: &Path, may_be_text: bool) -> Buffer {
+    let is_its = path.to_str().is_some_and(|path| cx.workspace.holds(path));
+    match cx.editor.filter(|editor| may_be_text && is_its && editor.abilities().reads_files) {
+        Some(editor) => told(editor.read_file(&cx.workspace.spelled(path), cx.cut).await),
+        None => Buffer::NotOpen,
+    }
+}
+
+fn told(answer: Result<String, ClientError>) -> Buffer {
+    match answer {
+        Ok(text) => Buffer::Text(text),
+        Err(ClientError::Refused(_)) => Buffer::NotOpen,
+        Err(ClientError::Silent(_) | ClientError::Cut) => Buffer::Silent,
+    }
 }
 
 fn text_of(before: &Before) -> Option<String> {
@@ -236,10 +282,10 @@ async fn carry_out(
     let conflict = match (action, seen.mark) {
         (Action::Conflict(conflict), _) => Err(conflict),
         (Action::AlreadyThere, _) => Ok(Done::Already),
-        (Action::Remove, Some(_)) if cx.how == How::Show => Ok(Done::Removed),
-        (Action::Restore(_), Some(_)) if cx.how == How::Show => Ok(Done::Restored),
+        (Action::Remove, Some(_)) if cx.how != How::Do => Ok(Done::Removed),
+        (Action::Restore(_), Some(_)) if cx.how != How::Do => Ok(Done::Restored),
         (Action::Remove, Some(mark)) => remove(cx, &seen.path, mark).await,
-        (Action::Restore(change), Some(mark)) => restore(cx, &seen.path, (kept, change), mark).await,
+        (Action::Restore(change), Some(mark)) => restore(cx, seen, (kept, change), mark).await,
         (Action::Remove | Action::Restore(_), None) => Err(Conflict::Odd("it was not looked at".into())),
     };
     let settled = |changes| if cx.how == How::Do { changes } else { Vec::new() };
@@ -247,9 +293,13 @@ async fn carry_out(
         Ok(done) => Undone { path, done, why: None, diff: None, settled: settled(changes) },
         Err(conflict) => {
             let why = Some(conflict.to_string());
+            if cx.how == How::Skip {
+                return Undone { path, done: Done::Skipped, why, diff: None, settled: changes };
+            }
             let diff = shown(kept, goal, now).filter(|_| conflict != Conflict::NotKept);
-            // What was never kept would stand in the way of older turns for ever.
-            let settled = if conflict == Conflict::NotKept { settled(changes) } else { Vec::new() };
+            // What can never be put back would stand in the way of older turns for ever.
+            let is_for_good = matches!(conflict, Conflict::NotKept | Conflict::InBetween);
+            let settled = if is_for_good { settled(changes) } else { Vec::new() };
             Undone { path, done: Done::Conflict, why, diff, settled }
         }
     }
@@ -277,13 +327,13 @@ async fn remove(cx: &Undoing<'_>, path: &Path, mark: Mark) -> Result<Done, Confl
 
 async fn restore(
     cx: &Undoing<'_>,
-    path: &Path,
+    seen: &Seen,
     (kept, change): (&Arc<Vec<Kept>>, usize),
     mark: Mark,
 ) -> Result<Done, Conflict> {
+    let path = seen.path.as_path();
     let refuse = |why: &dyn std::fmt::Display| Conflict::Odd(format!("could not put it back: {why}"));
-    let through = cx.editor.filter(|editor| editor.abilities().writes_files);
-    let through = through.filter(|_| path.to_str().is_some_and(|path| cx.workspace.holds(path)));
+    let through = cx.editor.filter(|editor| seen.via == Via::Client && editor.abilities().writes_files);
     let mut mark = mark;
     if let Some(editor) = through
         && let Some(text) = kept.get(change).and_then(|kept| plain(&kept.before))
@@ -300,9 +350,11 @@ async fn restore(
             off_thread(move || files::snapshot(&place).map_err(|error| Refusal(error.to_string()))).await;
         mark = looked.map_err(|why| refuse(&why))?.mark;
     }
-    // A client may have other ideas of line ends, formats and modes: what was kept is what is put back.
+    // A client may have other ideas of line ends, formats and modes: what was kept is what is put back. A mode that
+    // somebody gave the file since is theirs.
+    let mode = seen.mode.or_else(|| kept.get(change).and_then(|kept| mode_of(&kept.before)));
     let (kept, place) = (kept.clone(), path.to_owned());
-    let restored = off_thread(move || put_back(&place, &kept[change].before, mark)).await;
+    let restored = off_thread(move || put_back(&place, &kept[change].before, (mode, mark))).await;
     restored.map_err(|why| refuse(&why))?;
     cx.workspace.forget(path);
     Ok(Done::Restored)
@@ -322,16 +374,35 @@ fn plain(before: &Before) -> Option<String> {
 }
 
 /// Puts a file back unless it is there to the letter.
-fn put_back(path: &Path, before: &Before, mark: Mark) -> Result<(), Refusal> {
-    let Before::Content { bytes, mode } = before else { return Ok(()) };
-    let is_there = files::snapshot(path).is_ok_and(|now| match (now.before, mode) {
-        (Before::Content { bytes: now, .. }, None) => now == *bytes,
-        (now, Some(_)) => now == *before,
-        (Before::Missing | Before::Unknown, None) => false,
+fn put_back(path: &Path, before: &Before, (mode, mark): (Option<u32>, Mark)) -> Result<(), Refusal> {
+    let Before::Content { bytes, .. } = before else { return Ok(()) };
+    let is_there = files::snapshot(path).is_ok_and(|now| match now.before {
+        Before::Content { bytes: there, mode: has } => there == *bytes && (mode.is_none() || mode == has),
+        Before::Missing | Before::Unknown => false,
     });
     if is_there {
         return Ok(());
     }
-    let new = Replacement { bytes, mode: *mode, over: mark };
+    let new = Replacement { bytes, mode, over: mark };
     files::replace(path, new).map_err(|error| Refusal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_says_nothing_may_have_anything() {
+        let refused = ClientError::Refused("no such file".into());
+        let answers = [
+            Ok("a".to_owned()),
+            Err(refused),
+            Err(ClientError::Silent(Duration::ZERO)),
+            Err(ClientError::Cut),
+        ];
+        let wanted = [Buffer::Text("a".into()), Buffer::NotOpen, Buffer::Silent, Buffer::Silent];
+        assert_eq!(answers.map(told), wanted);
+    }
 }

@@ -141,8 +141,6 @@ async fn all_is_as_it_was_to_the_letter() {
         let said = stage.write(path, content).await;
         assert!(said.starts_with("Done"), "{said}");
     }
-    // A tool that replaces files may lose the mode.
-    mode(&stage.machine.path("script"), 0o600);
     stage
         .check(expect![[r"
             binary restored [2]
@@ -229,7 +227,7 @@ async fn what_was_written_between_two_changes_is_put_back() {
     stage
         .check(expect![[r"
             a restored [1]
-            a conflict: somebody else changed it between two changes of the agent; nothing before that is put back []
+            a conflict: somebody else changed it between two changes of the agent; nothing before that is put back [0]
             @@ -1 +1,2 @@
             -person
             +one
@@ -237,6 +235,52 @@ async fn what_was_written_between_two_changes_is_put_back() {
         "]])
         .await;
     assert_eq!(stage.files(), "a 100644 person\\n");
+}
+
+#[tokio::test]
+async fn a_mode_that_somebody_gave_since_stays() {
+    let stage = Stage::new(|cwd| {
+        fs::write(cwd.join("same"), "one\n").unwrap();
+        fs::write(cwd.join("script"), "one\n").unwrap();
+    });
+    for name in ["same", "script"] {
+        stage.write(name, "two\n").await;
+    }
+    for name in ["same", "script"] {
+        mode(&stage.machine.path(name), 0o755);
+    }
+    fs::write(stage.machine.path("same"), "one\n").unwrap();
+    stage
+        .check(expect![[r"
+            same already [0]
+            script restored [1]
+        "]])
+        .await;
+    expect![[r"
+        same 100755 one\n
+        script 100755 one\n"]]
+    .assert_eq(&stage.files());
+}
+
+#[tokio::test]
+async fn what_stands_in_the_way_is_skipped_and_nothing_else() {
+    let stage = Stage::new(|cwd| {
+        for name in ["edited", "fine", "gone"] {
+            fs::write(cwd.join(name), "one\n").unwrap();
+        }
+    });
+    for name in ["edited", "fine", "gone"] {
+        stage.write(name, "agent\n").await;
+    }
+    fs::write(stage.machine.path("edited"), "person\n").unwrap();
+    fs::remove_file(stage.machine.path("gone")).unwrap();
+    let before = stage.files();
+    expect![[r"
+        edited skipped: it has changed since the agent left it [0]
+        gone skipped: it was removed since the agent left it [2]
+    "]]
+    .assert_eq(&stage.undo(How::Skip).await);
+    assert_eq!(stage.files(), before);
 }
 
 #[tokio::test]
