@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_core::{Failure, FailureKind, Hook, Limits, McpServer, Mode, Network, Rules, Sandbox, SessionId};
+use crow_core::{
+    Failure, FailureKind, Hook, Limits, McpServer, MessageId, Mode, Network, Rules, Sandbox, SessionId,
+};
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
 use crow_tools::Tools;
@@ -69,6 +71,7 @@ pub struct Kit {
     http: OnceCell<Http>,
     /// Old sessions that nobody spoke in were looked for.
     is_swept: AtomicBool,
+    n_notes: AtomicU64,
 }
 
 impl fmt::Debug for Kit {
@@ -88,7 +91,18 @@ impl Kit {
             own_tools,
             http: OnceCell::new(),
             is_swept: AtomicBool::new(false),
+            n_notes: AtomicU64::new(0),
         }
+    }
+
+    /// Names a message that is not stored, as no other of this process is named.
+    pub(crate) fn next_note(&self) -> MessageId {
+        MessageId::new(format!("note-{}", self.next_number()))
+    }
+
+    /// A number that nothing else of this process has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.n_notes.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// What the configuration says now.

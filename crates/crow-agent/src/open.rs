@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place};
 use crow_core::{
-    Call, Compaction, Entry, Failure, FailureKind, ModelInfo, Options, SessionId, ThoughtLevel, Transcript,
-    Update,
+    Call, Compaction, Entry, Failure, FailureKind, ModelInfo, Options, Reply, SessionId, ThoughtLevel,
+    Transcript, Update,
 };
 use crow_model::ModelSettings;
 use crow_store::{NewSession, SessionRow, invent_name};
@@ -115,10 +115,21 @@ pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
 /// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
 pub(crate) async fn fork(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
     let copy = invent_name();
-    match kit.store.fork(id, &copy, clock::now()).await.map_err(store_failure)? {
-        true => load(kit, &copy, place).await,
-        false => Err(not_found(id)),
+    if !kit.store.fork(id, &copy, clock::now()).await.map_err(store_failure)? {
+        return Err(not_found(id));
     }
+    let opening = load(kit, &copy, place.clone()).await?;
+    let seq = opening.talk.transcript.next_seq();
+    let unfinished = match opening.talk.transcript.open_calls() {
+        [] => kit.store.read_draft(id, seq).await,
+        _ => None,
+    };
+    let Some(reply) = unfinished else { return Ok(opening) };
+    let writer = kit.store.begin_writing(&copy).await.map_err(store_failure)?;
+    let stored = kit.store.append(&writer, seq, &Entry::Reply(reply), clock::now()).await;
+    kit.store.end_writing(writer).await;
+    stored.map_err(store_failure)?;
+    load(kit, &copy, place).await
 }
 
 /// Reads a session that lives in this process, whose open calls are at work.
@@ -164,7 +175,7 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     }
     let is_titled = stored.session.title.is_some();
     let unfinished = match transcript.open_calls() {
-        [] => kit.store.read_draft(id, transcript.next_seq()).await,
+        [] => stored.unfinished,
         _ => None,
     };
     let on_disk = OnDisk::Same;
@@ -175,9 +186,18 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
 /// Reads a conversation back, whatever was in memory of what was said.
 pub(crate) async fn recover(kit: &Kit, id: &SessionId, talk: &mut Conversation) -> Result<(), Failure> {
     let StoredSession { talk: stored, compactions, .. } = read(kit, id).await?;
-    (talk.transcript, talk.unfinished) = (stored.transcript, stored.unfinished);
+    talk.transcript = stored.transcript;
+    talk.unfinished = further(talk.unfinished.take(), stored.unfinished)
+        .filter(|reply| reply.id == talk.transcript.next_message());
     shorten(&mut talk.transcript, compactions);
     Ok(())
+}
+
+/// Of what is known of a reply that nobody has stored, takes what came further.
+pub(crate) fn further(one: Option<Reply>, other: Option<Reply>) -> Option<Reply> {
+    let len =
+        |reply: &Option<Reply>| reply.as_ref().map_or(0, |reply| reply.thought.len() + reply.text.len());
+    if len(&other) > len(&one) { other } else { one }
 }
 
 /// Shows a transcript as its newest compaction has it.
@@ -210,21 +230,39 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
             client.tell(&opening.id, update);
         }
     };
-    for (seq, entry) in (0..).zip(opening.talk.transcript.entries()) {
-        compacted(seq);
-        for update in replay::updates(entry, &mut calls, window) {
-            client.tell(&opening.id, update);
+    let transcript = &opening.talk.transcript;
+    let workspace = workspace(kit, &opening.place);
+    let told = |updates: Vec<Update>| updates.into_iter().for_each(|update| client.tell(&opening.id, update));
+    for (seq, entry) in (0..).zip(transcript.entries()) {
+        let is_open = match entry {
+            // Those of a reply that is at work are told below, in the order in which they were announced.
+            Entry::Result { call, .. } => {
+                transcript.open_calls().first().is_some_and(|open| open.id.reply() == call.reply())
+            }
+            Entry::Prompt(_) | Entry::Reply(_) => false,
+        };
+        if is_open {
+            continue;
         }
+        compacted(seq);
+        told(replay::updates(entry, &mut calls, window));
         client.room().await;
     }
-    compacted(opening.talk.transcript.next_seq());
-    for update in unfinished.iter().flat_map(|entry| replay::updates(entry, &mut calls, window)) {
-        client.tell(&opening.id, update);
+    compacted(transcript.next_seq());
+    if !transcript.open_calls().is_empty() {
+        for call in calls {
+            let result = transcript.entries().iter().rev().find(|entry| replay::is_result(entry, call));
+            match result {
+                Some(result) => told(replay::updates(result, &mut &*calls, window)),
+                None => {
+                    let facets = kit.own_tools.tools.facets(call, &workspace);
+                    client.tell(&opening.id, replay::open_call(call, facets, lives));
+                }
+            }
+        }
     }
-    let workspace = workspace(kit, &opening.place);
-    for call in opening.talk.transcript.open_calls() {
-        let facets = kit.own_tools.tools.facets(call, &workspace);
-        client.tell(&opening.id, replay::open_call(call, facets, lives));
+    if let Some(entry) = &unfinished {
+        told(replay::updates(entry, &mut calls, window));
     }
     if let Some(title) = opening.title.clone() {
         client.tell(&opening.id, Update::Title(title));

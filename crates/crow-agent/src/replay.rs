@@ -34,6 +34,11 @@ pub(crate) fn compaction(by: &Compaction, window: u64) -> [Update; 3] {
     ]
 }
 
+/// Tells whether an entry is the result of a call.
+pub(crate) fn is_result(entry: &Entry, call: &Call) -> bool {
+    matches!(entry, Entry::Result { call: of, .. } if *of == call.id)
+}
+
 /// Tells one entry as its updates; `calls` are those of the latest reply.
 pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64) -> Vec<Update> {
     match entry {

@@ -52,8 +52,6 @@ pub(crate) struct Conversation {
     /// Its title is stored.
     pub(crate) is_titled: bool,
     pub(crate) told: Told,
-    /// How many prompts hooks refused; names what says so.
-    pub(crate) n_refused: u64,
     /// Place of the prompt whose turn runs.
     pub(crate) turn: u64,
 }
@@ -202,7 +200,16 @@ impl TurnCx<'_> {
             return Ok(());
         }
         let usage = reply.usage;
-        self.append(talk, Entry::Reply(reply)).await?;
+        let entry = Entry::Reply(reply);
+        if let Err(failure) = self.store(talk, &entry).await {
+            // It was shown; the next turn stores it, if the disk can by then.
+            if let Entry::Reply(reply) = entry {
+                let ended = Ended::Failed(failure.clone());
+                talk.unfinished = Some(Reply { calls: Vec::new(), ended, ..reply });
+            }
+            return Err(failure);
+        }
+        believe(talk, entry)?;
         if let Some(usage) = usage {
             self.client.tell(self.session, Update::Usage { used: usage.total(), size: self.window() });
         }
@@ -211,11 +218,14 @@ impl TurnCx<'_> {
 
     /// Stores an entry, then believes it: what is in the transcript is on disk.
     pub(crate) async fn append(&self, talk: &mut Conversation, entry: Entry) -> Result<(), Failure> {
-        let refused = |error: crow_core::NotAccepted| Failure::new(FailureKind::Internal, error.to_string());
-        talk.transcript.accepts(&entry).map_err(refused)?;
+        self.store(talk, &entry).await?;
+        believe(talk, entry)
+    }
+
+    async fn store(&self, talk: &Conversation, entry: &Entry) -> Result<(), Failure> {
+        talk.transcript.accepts(entry).map_err(refused)?;
         let seq = talk.transcript.next_seq();
-        self.kit.store.append(self.writer, seq, &entry, clock::now()).await.map_err(store_failure)?;
-        talk.transcript.push(entry).map_err(refused)
+        self.kit.store.append(self.writer, seq, entry, clock::now()).await.map_err(store_failure)
     }
 
     /// Gives every call without a result one that says why.
@@ -227,6 +237,15 @@ impl TurnCx<'_> {
         }
         Ok(())
     }
+}
+
+fn believe(talk: &mut Conversation, entry: Entry) -> Result<(), Failure> {
+    talk.transcript.push(entry).map_err(refused)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn refused(error: crow_core::NotAccepted) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
 }
 
 /// Says what went wrong with the store, as a failure of the turn.

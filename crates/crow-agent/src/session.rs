@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket};
 use crow_core::{
-    Compaction, Failure, FailureKind, MessageId, Mode, Options, Part, SessionId, ThoughtLevel, Transcript,
-    TurnEnd, Update,
+    Compaction, Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd,
+    Update,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -65,7 +65,6 @@ struct Session {
     waiting: VecDeque<Waiting>,
     /// Who waits for the session to close.
     closing: Vec<Answer<()>>,
-    n_notes: u64,
     /// Cuts the turn that runs.
     turn: watch::Sender<CancellationToken>,
     cut: CancellationToken,
@@ -115,7 +114,6 @@ pub(crate) fn start(
         state: State::Idle(Box::new(talk)),
         waiting: VecDeque::new(),
         closing: Vec::new(),
-        n_notes: 0,
         turn,
         cut,
         turns,
@@ -198,13 +196,15 @@ impl Session {
         let mut work = None;
         if let [Spoken::Part(Part::Text(text))] = said.as_slice() {
             let command = commands::parse(text);
-            if command == Some(Command::Undo) && matches!(self.state, State::Idle(_)) {
-                work = Some(Work::Undo { message: self.next_note() });
+            if let Some(Command::Undo(Some(how))) = command
+                && matches!(self.state, State::Idle(_))
+            {
+                work = Some(Work::Undo { message: self.kit.next_note(), how });
             } else if let Some(command) = command {
                 let said = self.run_command(&command).await;
                 return self.note(said, answer);
             } else if let Some(chore) = commands::chore(text) {
-                work = Some(Work::Chore { chore, message: self.next_note() });
+                work = Some(Work::Chore { chore, message: self.kit.next_note() });
             }
         }
         let work = work.unwrap_or(Work::Prompt(said));
@@ -365,19 +365,13 @@ impl Session {
 
     /// Answers a command: its words, then the end of its turn.
     fn note(&mut self, text: String, answer: Answer<TurnEnd>) {
-        let message = self.next_note();
+        let message = self.kit.next_note();
         self.client.tell(&self.id, Update::Text { message, text });
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
             client.flushed(&id).await;
             answer.give(Ok(TurnEnd::Done));
         });
-    }
-
-    /// Names the next message that is not stored.
-    fn next_note(&mut self) -> MessageId {
-        self.n_notes += 1;
-        MessageId::new(format!("note-{}", self.n_notes))
     }
 
     fn options(&self) -> Options {

@@ -32,7 +32,7 @@ pub(crate) enum Work {
     /// What the model sees is changed; what came of it is told as this message.
     Chore { chore: Chore, message: MessageId },
     /// What the last turn did to files is taken back; what came of it is told as this message.
-    Undo { message: MessageId },
+    Undo { message: MessageId, how: How },
 }
 
 /// One turn with all it needs, on a task of its own.
@@ -130,17 +130,21 @@ impl TurnJob {
                     (tip.n_messages, tip.compaction.as_ref()) == (now.next_seq(), now.compaction())
                 });
                 if !is_same {
-                    open::recover(&self.kit, &self.id, talk).await?;
+                    read_again(cx, talk, &self.place).await?;
                     self.stock.forget_known().await;
                 }
             }
             OnDisk::Unsure => read_again(cx, talk, &self.place).await?,
         }
-        if talk.unfinished.take().is_some()
+        if let Some(known) = talk.unfinished.take() {
             // Whoever was saying it may have come further since.
-            && let Some(reply) = self.kit.store.read_draft(&self.id, talk.transcript.next_seq()).await
-        {
-            cx.append(talk, Entry::Reply(reply)).await?;
+            let now = self.kit.store.read_draft(&self.id, talk.transcript.next_seq()).await;
+            let here = Some(known).filter(|known| known.id == talk.transcript.next_message());
+            if let Some(reply) = open::further(here, now) {
+                talk.unfinished = Some(reply.clone());
+                cx.append(talk, Entry::Reply(reply)).await?;
+                talk.unfinished = None;
+            }
         }
         cx.close_open(talk, CRASHED).await?;
         let end = match work {
@@ -149,7 +153,7 @@ impl TurnJob {
                 self.answer(cx, talk, (said, untold), more_words).await
             }
             Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
-            Work::Undo { message } => self.undo(cx, message).await,
+            Work::Undo { message, how } => self.undo(cx, (message, how)).await,
         }?;
         talk.on_disk = OnDisk::Same;
         Ok(end)
@@ -209,11 +213,11 @@ impl TurnJob {
     }
 
     /// Takes back what the last turn did to files.
-    async fn undo(&self, cx: &TurnCx<'_>, message: MessageId) -> Result<TurnEnd, Failure> {
+    async fn undo(&self, cx: &TurnCx<'_>, (message, how): (MessageId, How)) -> Result<TurnEnd, Failure> {
         let (editor, cut) = (Some(cx.editor), cx.cut);
-        let undoing = Undoing { workspace: cx.workspace, editor, cut, how: How::Do };
+        let undoing = Undoing { workspace: cx.workspace, editor, cut, how };
         let undone = undo::undo_turn(&self.kit.store, cx.writer, undoing).await.map_err(store_failure)?;
-        let mut text = undo::report(undone.as_ref(), &self.place.cwd);
+        let mut text = undo::report(undone.as_ref(), &self.place.cwd, how);
         if self.cut.is_cancelled() {
             text.push_str("Stopped. What is not named here was left as it is.\n");
         }
@@ -240,16 +244,15 @@ impl TurnJob {
         };
         match hooks::on_prompt(cx, parts).await {
             Ok(parts) => Ok(self.stock.complete(parts, &talk.transcript).await),
-            Err(not_asked) => Err(Ok(self.not_asked(talk, not_asked))),
+            Err(not_asked) => Err(Ok(self.not_asked(not_asked))),
         }
     }
 
     /// Ends a turn whose prompt hooks kept back: nothing of it is stored.
-    fn not_asked(&self, talk: &mut Conversation, not_asked: NotAsked) -> TurnEnd {
+    fn not_asked(&self, not_asked: NotAsked) -> TurnEnd {
         match not_asked {
             NotAsked::Refused(text) => {
-                talk.n_refused += 1;
-                let message = MessageId::new(format!("refused-{}", talk.n_refused));
+                let message = MessageId::new(format!("refused-{}", self.kit.next_number()));
                 self.client.tell(&self.id, Update::Text { message, text });
                 TurnEnd::Done
             }

@@ -10,7 +10,7 @@ mod tree;
 
 use std::io::Write;
 
-use crow_core::SessionId;
+use crow_core::{Entry, SessionId};
 use crow_store::{Address, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
 use serde_json::{Value, json};
 
@@ -55,7 +55,8 @@ pub(crate) async fn run(
     if args.messages {
         return messages::show(args, &store, &found, out).await;
     }
-    let stored = store.load(&id).await?.ok_or_else(|| Exit::no_session(id.as_str()))?;
+    let mut stored = store.load(&id).await?.ok_or_else(|| Exit::no_session(id.as_str()))?;
+    stored.entries.extend(stored.unfinished.take().map(Entry::Reply));
     match args.export {
         Some(form) => export::write(form, &store, &stored, out).await,
         None => overview(args, &stored, now, out),

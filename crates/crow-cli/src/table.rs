@@ -27,12 +27,21 @@ pub(crate) fn write<const N: usize>(
 
 /// Keeps a stored text from moving the cursor or colouring the terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect()
+}
+
+fn is_hidden(letter: char) -> bool {
+    letter.is_control() || turns_around(letter)
+}
+
+/// Marks that reorder the letters around them, so that a text reads as what it is not.
+pub(crate) fn turns_around(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Does so for a text of several lines.
 pub(crate) fn text(text: &str) -> String {
-    let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !is_hidden(letter);
     text.chars().map(|letter| if is_fine(letter) { letter } else { ' ' }).collect()
 }
 
@@ -40,7 +49,7 @@ pub(crate) fn text(text: &str) -> String {
 pub(crate) fn json(document: &serde_json::Value) -> String {
     let mut line = String::new();
     for letter in document.to_string().chars() {
-        match letter.is_control() {
+        match is_hidden(letter) {
             // JSON lets these stand as they are, and only within texts.
             true => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
             false => line.push(letter),

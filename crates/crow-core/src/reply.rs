@@ -55,6 +55,12 @@ struct CallPieces {
 }
 
 impl ReplyBuilder {
+    /// How much has arrived.
+    pub fn n_bytes(&self) -> usize {
+        let calls = self.calls.iter().map(|call| call.arguments.len());
+        self.thought.len() + self.text.len() + calls.sum::<usize>()
+    }
+
     /// Starts the reply that takes place `seq` of its session.
     pub fn new(seq: u64) -> Self {
         Self { seq, thought: String::new(), text: String::new(), calls: Vec::new(), usage: None }

@@ -27,6 +27,9 @@ const REFUSAL_LEN_MAX: usize = 64 * 1024;
 /// A refusal is sent in one go; one that dawdles is judged by what came.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Many times what any model says at once; one that never ends must not fill the memory.
+const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// After `[DONE]` only the end of the body is to come; reading it keeps the connection for the next request.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -186,6 +189,9 @@ impl Try<'_> {
             let fed = decoder
                 .feed(&bytes, &mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
             fed.map_err(|error| self.bad_stream(&error))?;
+            if self.reply.n_bytes() > REPLY_BYTES_MAX {
+                return Ok(TryEnd::Over(Ended::OutputLimit));
+            }
             tokio::select! {
                 biased;
                 () = &mut self.cut => return Err(TryEnd::Over(Ended::Cancelled)),

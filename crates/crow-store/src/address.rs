@@ -27,6 +27,16 @@ impl Address {
         }
     }
 
+    /// The address with links resolved: what stands beside a database is found by all who use it.
+    pub(crate) fn resolved(&self) -> Self {
+        let Self::File(path) = self else { return self.clone() };
+        let resolved = path.canonicalize().or_else(|error| {
+            let (folder, name) = path.parent().zip(path.file_name()).ok_or(error)?;
+            Ok::<_, std::io::Error>(folder.canonicalize()?.join(name))
+        });
+        Self::File(resolved.unwrap_or_else(|_| path.clone()))
+    }
+
     pub(crate) fn open(&self) -> Result<Database, StoreError> {
         Ok(match self {
             Self::File(path) => Database::new(Sqlite::open(path)?),

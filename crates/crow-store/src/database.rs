@@ -38,7 +38,7 @@ impl Database {
         self.backend.close()
     }
 
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&mut self) -> bool {
         self.backend.is_lost()
     }
 
@@ -96,7 +96,7 @@ impl Database {
                 },
             )?;
             let compactions = compactions::in_force(sql, session)?;
-            Ok(Some(Stored { session: row, system_prompt, entries, compactions }))
+            Ok(Some(Stored { session: row, system_prompt, entries, compactions, unfinished: None }))
         })
     }
 

@@ -114,7 +114,7 @@ impl Draft {
 /// Reads what there is of the reply at place `seq` of a session.
 pub(crate) fn read(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
     let mut bytes = Vec::new();
-    let file = File::open(path_of(folder, session)).ok()?;
+    let file = private::read_file(&path_of(folder, session)).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let (place, mut rest) = bytes.split_first_chunk()?;
     if u64::from_le_bytes(*place) != seq || text(&mut rest)? != session.as_str() {

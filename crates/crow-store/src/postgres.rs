@@ -3,7 +3,12 @@
 mod address;
 mod statements;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crow_core::SessionId;
 use postgres::{Client, IsolationLevel, NoTls, Statement};
@@ -24,6 +29,8 @@ const MIGRATIONS: [&str; 1] = [include_str!("../migrations/postgres/0001_session
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A connection without an answer for that long is given up, so that nobody waits for a machine that is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// A connection that was silent for longer is asked whether it still stands before it is used.
+const TRUSTED: Duration = Duration::from_secs(2);
 /// Ours beside the tables of others, each time the connection begins; the longest wait is for another's migration.
 const BEGIN: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
      SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
@@ -63,6 +70,7 @@ pub(crate) struct Server {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
     name: String,
+    used: Instant,
 }
 
 impl ServerAddress {
@@ -87,7 +95,7 @@ impl ServerAddress {
         if found > known {
             return Err(StoreError::Newer { database: name, found, known });
         }
-        Ok(Server { client, prepared: HashMap::new(), name })
+        Ok(Server { client, prepared: HashMap::new(), name, used: Instant::now() })
     }
 }
 
@@ -151,7 +159,7 @@ fn key_of(session: &SessionId) -> i64 {
 
 impl Backend for Server {
     fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError> {
-        let Self { client, prepared, name } = self;
+        let Self { client, prepared, name, .. } = self;
         let begin = match kind {
             Kind::Reads => client
                 .build_transaction()
@@ -203,8 +211,10 @@ impl Backend for Server {
         self.client.simple_query("SELECT 1").map(|_| Vec::new()).map_err(|error| self.broken(&error))
     }
 
-    fn is_lost(&self) -> bool {
-        self.client.is_closed()
+    fn is_lost(&mut self) -> bool {
+        let idle = self.used.elapsed();
+        self.used = Instant::now();
+        self.client.is_closed() || (idle > TRUSTED && self.client.is_valid(CONNECT_MAX).is_err())
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

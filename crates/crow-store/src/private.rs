@@ -9,6 +9,21 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 const FOLDER_MODE: u32 = 0o700;
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
+/// Follows no link that somebody put there, and waits for no pipe.
+#[cfg(unix)]
+const NO_LINK: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+/// Opens a file for reading, if it is one.
+pub(crate) fn read_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    options.custom_flags(NO_LINK);
+    let file = options.read(true).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::from(io::ErrorKind::NotFound)),
+    }
+}
 
 /// Makes a folder with the folders above it; one that exists keeps its permissions.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
@@ -45,7 +60,7 @@ pub(crate) fn keep_file(_path: &Path) -> io::Result<()> {
 pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
-    options.mode(FILE_MODE);
+    options.mode(FILE_MODE).custom_flags(NO_LINK);
     options.read(true).write(true).create(true).truncate(false).open(path)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crow_core::{Compaction, Entry, Mode, SessionId, ThoughtLevel};
+use crow_core::{Compaction, Entry, Mode, Reply, SessionId, ThoughtLevel};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,8 @@ pub struct Stored {
     pub entries: Vec<Entry>,
     /// Its compactions that were not taken back, oldest first; the newest tells what the model sees.
     pub compactions: Vec<Compaction>,
+    /// What a reply after them came to whose end was never stored.
+    pub unfinished: Option<Reply>,
 }
 
 /// Where a session stands.

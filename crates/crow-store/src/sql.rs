@@ -183,7 +183,7 @@ pub(crate) trait Backend: Send {
     fn check(&mut self) -> Result<Vec<String>, StoreError>;
 
     /// Tells whether it is of no use any more and has to be opened again.
-    fn is_lost(&self) -> bool;
+    fn is_lost(&mut self) -> bool;
 
     /// Closes it.
     fn close(self: Box<Self>) -> Result<(), StoreError>;

@@ -132,7 +132,7 @@ impl Backend for Sqlite {
         Ok(found)
     }
 
-    fn is_lost(&self) -> bool {
+    fn is_lost(&mut self) -> bool {
         false
     }
 

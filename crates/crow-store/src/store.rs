@@ -24,6 +24,9 @@ use crate::{
 /// A session waits for each answer before it asks again, so this is more sessions at once than a person has.
 const REQUESTS_MAX: usize = 64;
 
+/// Each holds a file open while it is erased, and a process may have a thousand.
+const ERASED_AT_ONCE: usize = 128;
+
 /// A database. Clones share it; it closes when the last one goes.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -83,8 +86,9 @@ impl Store {
     /// Names a database. Its thread opens it at once, or makes it when there is none; what stands in the way is the
     /// answer to whatever is asked, and each time it is tried again.
     pub fn at(address: &Address) -> Result<Self, StoreError> {
+        let address = address.resolved();
         let opened = address.clone();
-        Self::start(address, move || opened.open())
+        Self::start(&address, move || opened.open())
     }
 
     /// Opens a database as [`Store::at`] does, and waits until it is open.
@@ -225,8 +229,15 @@ impl Store {
 
     /// Reads a session with everything said in it; `None` when there is no such session.
     pub async fn load(&self, session: &SessionId) -> Result<Option<Stored>, StoreError> {
-        let session = session.clone();
-        self.ask(move |open| open.database.load(&session)).await
+        let (session, drafts) = (session.clone(), self.drafts.clone());
+        self.ask(move |open| {
+            let mut stored = open.database.load(&session)?;
+            if let Some(stored) = &mut stored {
+                stored.unfinished = draft::read(&drafts, &session, stored.session.n_messages);
+            }
+            Ok(stored)
+        })
+        .await
     }
 
     /// Reads some messages of a session in their order, without images.
@@ -361,8 +372,17 @@ impl Store {
     async fn erase(&self, sessions: Vec<SessionId>) -> Result<u64, StoreError> {
         let drafts = self.drafts.clone();
         self.ask(move |open| {
-            let n_deleted = open.delete(&sessions)?;
-            sessions.iter().for_each(|session| draft::forget(&drafts, session));
+            let mut n_deleted = 0;
+            for sessions in sessions.chunks(ERASED_AT_ONCE) {
+                let mut family = Vec::new();
+                for session in sessions {
+                    // What they started goes with them.
+                    let rows = open.database.family(session)?;
+                    family.extend(rows.into_iter().map(|row| row.id).filter(|id| !sessions.contains(id)));
+                }
+                n_deleted += open.delete(sessions, &family)?;
+                sessions.iter().chain(&family).for_each(|session| draft::forget(&drafts, session));
+            }
             Ok(n_deleted)
         })
         .await
@@ -423,14 +443,17 @@ impl Open {
         Ok(&mut self.database)
     }
 
-    /// Deletes sessions that nobody writes in.
-    fn delete(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
+    /// Deletes sessions with those they started, when nobody writes in any of them.
+    fn delete(&mut self, sessions: &[SessionId], family: &[SessionId]) -> Result<u64, StoreError> {
         let mut claimed = Vec::new();
         let mut result = Ok(0);
-        for session in sessions {
+        for session in sessions.iter().chain(family) {
             match self.claim(session) {
                 Ok(()) => claimed.push(session),
-                Err(error) => result = Err(error),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
             }
         }
         if result.is_ok() {
@@ -457,6 +480,8 @@ impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
             if let Some(open) = &mut self.state {
                 given_back.iter().for_each(|session| open.release(session));
             }
+            // A connection may have broken while nobody used it.
+            self.state.take_if(|open| open.database.is_lost());
             match request {
                 Request::Work(work) => work(self.state()),
                 Request::Close(answer) => {

@@ -7,7 +7,7 @@ use self::kept::{
     a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
     changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
     one_image_is_kept_once, search_stays_in_a_session_and_goes_on, the_newest_compaction_in_force_counts,
-    the_tables_are_as_they_are_told, what_is_old_is_pruned,
+    the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
 };
 use std::path::{Path, PathBuf};
 
@@ -108,6 +108,7 @@ on_both! {
     changes_of_the_last_turn_come_back
     families_are_listed
     what_is_old_is_pruned
+    what_a_session_started_goes_with_it
     a_sound_database_has_no_findings
     the_tables_are_as_they_are_told
 }

@@ -51,6 +51,12 @@ pub(super) async fn read(
         each(&store.messages(&row.id, Range { from, limit }).await?)?;
         from += u64::from(limit);
     }
+    // What the model was saying when it was interrupted, or says right now.
+    if end == row.n_messages
+        && let Some(reply) = store.read_draft(&row.id, end).await
+    {
+        each(&[Message { seq: end, entry: Entry::Reply(reply), created: row.updated }])?;
+    }
     Ok(())
 }
 

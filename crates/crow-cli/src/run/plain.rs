@@ -1,6 +1,7 @@
 //! Keeps other people's words from driving the terminal: what a model, a tool or an agent says is text, never a
 //! command to the screen.
 
+use crate::table::turns_around;
 use console::{Style, strip_ansi_codes};
 
 /// Takes out whatever is not text. Programs colour their output, so whole sequences go and not only their first byte.
@@ -26,11 +27,6 @@ pub(super) fn visible(text: &str) -> String {
         c => c,
     };
     text.chars().map(picture).collect()
-}
-
-/// Marks that reorder the letters around them, so that a text reads as what it is not.
-fn turns_around(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether looks are wanted where something is drawn.

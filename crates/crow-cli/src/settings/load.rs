@@ -107,6 +107,25 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 }
 
 /// Reads the file with the keys. A line that cannot be read is skipped, the others count.
+/// Tells in which line a configuration names its database, and where that is, whatever else is in it.
+pub(super) fn database(
+    dir: &Path,
+    text: &str,
+    env: &Environment,
+) -> Result<Option<(u64, Address)>, ConfigError> {
+    let path = dir.join(CONFIG_FILE);
+    let root = file::parse(&path, text)?;
+    let (mut whole, warnings) = env_file(&dir.join(ENV_FILE))?;
+    whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let mut loader = Loader { path, env: &whole, warnings };
+    let mut top = Top::default();
+    for field in fields(&root).unwrap_or_default().iter().filter(|field| field.key == "db_uri") {
+        top.db_uri = loader.text(&field.key, &field.node)?.map(|uri| (field.line, uri));
+    }
+    let Some((line, _)) = &top.db_uri else { return Ok(None) };
+    Ok(Some((*line, loader.database(dir, &top)?)))
+}
+
 pub(super) fn env_file(path: &Path) -> Result<(Environment, Vec<Warning>), ConfigError> {
     let text = read(path)?.unwrap_or_default();
     let (mut pairs, mut warnings) = (Environment::new(), Vec::new());

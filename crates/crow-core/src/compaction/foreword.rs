@@ -4,7 +4,7 @@ use super::{clip::clip, quote::quote};
 use crate::{MessageId, Outcome, Part, Prompt, link};
 
 /// Bytes of one earlier prompt that stay word for word; one that is longer is mostly pasted.
-const SAID_BYTES_MAX: usize = 4 * 1024;
+const SAID_BYTES_MAX: usize = 12 * 1024;
 
 /// Bytes of an attached text that stay; the file it came from can be read again.
 const ATTACHED_BYTES_MAX: usize = 512;
@@ -52,12 +52,17 @@ pub(super) fn kept(prompt: &Prompt) -> Prompt {
 }
 
 /// The words of a prompt, shortened where they are too many.
-pub(super) fn words(prompt: &Prompt) -> String {
+fn words(prompt: &Prompt) -> String {
+    clip(&all_words(prompt), SAID_BYTES_MAX)
+}
+
+/// All words of a prompt, and how what was attached begins and ends.
+pub(super) fn all_words(prompt: &Prompt) -> String {
     let texts = prompt.parts.iter().map(|part| match part {
         Part::Text(text) => text.clone(),
         Part::Image { .. } => "[an image]".to_owned(),
         Part::Link { uri, name, .. } => link::spell(uri, name),
         Part::Resource { uri, text, .. } => format!("[attached: {uri}]\n{}", clip(text, ATTACHED_BYTES_MAX)),
     });
-    clip(&texts.collect::<Vec<_>>().join("\n"), SAID_BYTES_MAX)
+    texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,7 @@
 //! What the model reads to sum a conversation up: bounded, however long that was. Where it has to be shortened, tool
 //! output goes first, the model's own words next, the person's last.
 
-use super::{clip::clip, cut::before, foreword::words, quote::quote};
+use super::{clip::clip, cut::before, foreword::all_words, quote::quote};
 use crate::{Arguments, Call, Entry, Outcome, Part, Reply, Transcript};
 
 /// Bytes of one tool output; what mattered in it is mostly in the reply that follows.
@@ -41,11 +41,11 @@ pub(super) fn source(transcript: &Transcript, index: usize, max: usize) -> Strin
     }
     let n_said = transcript.said().len();
     let earlier = before(transcript, index).into_iter().take(n_said);
-    pieces.extend(earlier.map(|(_, prompt)| person(words(prompt))));
+    pieces.extend(earlier.map(|(_, prompt)| person(all_words(prompt))));
     let mut calls: &[Call] = &[];
     for entry in transcript.entries().iter().take(index) {
         match entry {
-            Entry::Prompt(prompt) => pieces.push(person(words(prompt))),
+            Entry::Prompt(prompt) => pieces.push(person(all_words(prompt))),
             Entry::Reply(reply) => {
                 calls = &reply.calls;
                 pieces.push(Piece { whose: Whose::Model, tag: "agent", text: said_and_called(reply) });

@@ -389,9 +389,9 @@ fn a_provider_that_refuses_gets_less() {
         overflow,
         &["it pasted x", "complete"],
         &expect![[r#"
-            summarise 1049 bytes
+            summarise 1050 bytes
             verify
-            commit 4006 -> 1113
+            commit 4006 -> 3161
               foreword: prompt-0 / "it pasted x"
         "#]],
     );

@@ -22,7 +22,12 @@ impl ServerAddress {
     pub fn parse(uri: &str) -> Result<Self, String> {
         let (_, rest) = uri.split_once("://").ok_or("expected postgres://USER@HOST/NAME")?;
         let uri = format!("postgresql://{rest}");
-        let shown = shown(&read(&uri)?);
+        let config = read(&uri)?;
+        let is_odd = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
+        if config.get_hosts().iter().any(is_odd) {
+            return Err("expected postgres://USER@HOST/NAME (an @ in the password is written %40)".into());
+        }
+        let shown = shown(&config);
         Ok(Self { uri, shown })
     }
 
@@ -91,6 +96,10 @@ mod tests {
         check(
             "postgres://u:secret@h:nine/crow",
             "expected postgres://USER@HOST/NAME (invalid value for option `port`)",
+        );
+        check(
+            "postgres://u:p@secret@h/crow",
+            "expected postgres://USER@HOST/NAME (an @ in the password is written %40)",
         );
         check("postgres:secret", "expected postgres://USER@HOST/NAME");
     }

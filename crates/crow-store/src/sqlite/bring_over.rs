@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{Statements, copy_python_database, from_io, from_sqlite, open, python, spelled};
+use super::{Statements, from_io, from_sqlite, open, python, spelled};
 use crate::{StoreError, database::bring_in, sql::Fault};
 
 /// Copies of one place that were never cleared away; nobody has more.
@@ -43,7 +43,7 @@ pub(super) fn bring_over(connection: &mut Connection, path: &Path) -> Result<(),
         Stopped::BySource(error) => from_sqlite(&copy, &error),
     })?;
     transaction.commit().map_err(in_path)?;
-    tracing::info!(n_brought, %lost, copy = %copy.display(), "sessions of the Python version came over");
+    tracing::warn!(n_brought, %lost, copy = %copy.display(), "sessions of the Python version came over");
     Ok(())
 }
 
@@ -74,7 +74,7 @@ fn copied(path: &Path) -> Result<PathBuf, StoreError> {
         let why = "too many copies of it stand beside it".to_owned();
         return Err(StoreError::CannotOpen { database: spelled(path), why });
     };
-    let done = copy_python_database(path, &copy).and_then(|()| {
+    let done = python::copy_locked(path, &copy).and_then(|()| {
         fs::File::open(&copy).and_then(|file| file.sync_all()).map_err(|error| from_io(&copy, &error))
     });
     if done.is_err() {

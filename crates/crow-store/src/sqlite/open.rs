@@ -90,11 +90,19 @@ fn refuse_others(path: &Path) -> Result<(), StoreError> {
     let looked = Connection::open_with_flags(frozen(path), flags).and_then(|connection| owner(&connection));
     match looked {
         Ok(Owner::Us | Owner::Python) => Ok(()),
+        // What the log still has was not looked at; opening it properly does.
+        Ok(Owner::Others) if has_log(path) => Ok(()),
         Ok(Owner::Others) => Err(StoreError::OtherProgram { database: spelled(path) }),
         // Another process may be growing ours at this moment; opening it properly tells.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(()),
         Err(error) => Err(from_sqlite(path, &error)),
     }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
 }
 
 /// Whose a database is.

@@ -32,6 +32,7 @@ use rusqlite::Connection;
 use self::{images::Images, session::Reader, tables::Columns};
 use crate::Timestamp;
 
+pub(super) use copy::copy_locked;
 pub use copy::copy_python_database;
 
 /// A session of an old database.

@@ -314,3 +314,59 @@ async fn an_older_format_is_backed_up_and_brought_on() {
     let read = |sql| backup.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!((read("PRAGMA user_version"), read("SELECT count(*) FROM messages")), (2, 1));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_a_database_is_that_database() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    let link = place.folder.path().join("elsewhere.db");
+    std::os::unix::fs::symlink(place.file(), &link).unwrap();
+    let other = Store::open(&Place::at(&link)).await.unwrap();
+    let writer = store.begin_writing(&session).await.unwrap();
+    let refused = other.begin_writing(&session).await;
+    assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
+    store.end_writing(writer).await;
+    other.begin_writing(&session).await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_in_place_of_what_marks_a_writer_is_not_followed() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "hello").await.unwrap();
+    let victim = place.folder.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    for folder in ["crow.db-writers", "crow.db-drafts"] {
+        let folder = place.folder.path().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let name = format!("{:016x}", crate::hashing::short(session.as_str()).cast_unsigned());
+        std::os::unix::fs::symlink(&victim, folder.join(name)).unwrap();
+    }
+    assert!(store.begin_writing(&session).await.is_err());
+    fs::remove_dir_all(place.folder.path().join("crow.db-writers")).unwrap();
+    let writer = store.begin_writing(&session).await.unwrap();
+    let mut draft = store.draft(&writer, 1);
+    draft.text("words");
+    draft.keep();
+    assert_eq!(store.read_draft(&session, 1).await, None);
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_python_database_comes_over_once() {
+    let place = Place::new();
+    drop(foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql")));
+    let opening = || {
+        let address = place.address.clone();
+        tokio::spawn(async move { Store::open(&address).await.map(drop) })
+    };
+    for opened in [opening(), opening(), opening(), opening()] {
+        opened.await.unwrap().unwrap();
+    }
+    assert!(place.folder.path().join("crow.db.python").exists());
+    assert!(!place.folder.path().join("crow.db.python-2").exists());
+}

@@ -158,6 +158,22 @@ pub(super) async fn families_are_listed(place: Place) {
     assert_eq!(store.family(&root).await.unwrap().len(), 4, "a circle ends");
 }
 
+pub(super) async fn what_a_session_started_goes_with_it(place: Place) {
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let child =
+        named(&store, NewSession { parent: Some(parent.clone()), ..session_in("/p", 2) }).await.unwrap();
+    say(&store, &child, 0, "hello").await.unwrap();
+    let writer = store.begin_writing(&child).await.unwrap();
+    let mut draft = store.draft(&writer, 1);
+    draft.text("words");
+    draft.keep();
+    assert!(matches!(store.delete(&parent).await, Err(StoreError::Busy { .. })), "its child is at work");
+    store.end_writing(writer).await;
+    assert!(store.delete(&parent).await.unwrap());
+    assert_eq!((store.load(&child).await.unwrap(), store.read_draft(&child, 1).await), (None, None));
+}
+
 pub(super) async fn what_is_old_is_pruned(place: Place) {
     let store = place.open().await;
     let (old, young) = (begin(&store, "/p", 10).await, begin(&store, "/p", 2_000).await);

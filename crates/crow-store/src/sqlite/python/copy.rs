@@ -24,11 +24,20 @@ const WRITTEN: (usize, u8) = (18, 2);
 /// Copies a database of the Python version, with what is still in its log, to a file that is missing or empty and that
 /// only its owner may read.
 pub fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
+    copy(&if is_idle { frozen(from) } else { from.to_path_buf() }, from, to)
+}
+
+/// Copies one that this process has locked. Only SQLite may open it then: where anybody else closes a file, the system
+/// drops all locks that the process has on it.
+pub(in crate::sqlite) fn copy_locked(from: &Path, to: &Path) -> Result<(), StoreError> {
+    copy(from, from, to)
+}
+
+fn copy(address: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
     let in_source = |error| from_sqlite(from, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
-    let address = if is_idle { frozen(from) } else { from.to_path_buf() };
     let source = Connection::open_with_flags(address, flags).map_err(in_source)?;
     source.busy_timeout(BUSY).map_err(in_source)?;
     if !is_python(&source).map_err(in_source)? {
