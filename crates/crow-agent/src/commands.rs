@@ -1,6 +1,7 @@
 //! The slash commands that Crow answers itself.
 
 use crow_core::{CommandInfo, Mode, slash};
+use crow_tools::How;
 
 use crate::compact::Chore;
 
@@ -17,8 +18,8 @@ pub(crate) enum Command<'a> {
     Sessions,
     /// Stops the turn that runs.
     Stop,
-    /// Takes back what the last turn did to files; a turn of its own where none runs.
-    Undo,
+    /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
+    Undo(Option<How>),
 }
 
 /// Reads a prompt as one of our commands; anything else with a slash is a prompt.
@@ -31,7 +32,16 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "model" => Some(Command::Model(argument)),
         "sessions" => Some(Command::Sessions),
         "stop" => Some(Command::Stop),
-        "undo" => Some(Command::Undo),
+        "undo" => Some(Command::Undo(undoing(argument))),
+        _ => None,
+    }
+}
+
+fn undoing(argument: &str) -> Option<How> {
+    match argument {
+        "" => Some(How::Do),
+        "--dry-run" => Some(How::Show),
+        "skip" => Some(How::Skip),
         _ => None,
     }
 }
@@ -66,7 +76,7 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("model", "Show or change the model", Some("name of a configured model")),
         command("sessions", "Show the newest sessions of this folder", None),
         command("stop", "Stop the turn that runs", None),
-        command("undo", "Take back what the last turn did to files", None),
+        command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]
 }
 

@@ -28,7 +28,7 @@ pub struct TurnUndone {
 
 /// Takes back what the newest turn did to files that has something left to undo; `None` when none has.
 ///
-/// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone.
+/// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone, or skipped.
 pub async fn undo_turn(
     store: &Store,
     writer: &Writer,
@@ -40,7 +40,7 @@ pub async fn undo_turn(
     let kept = changes.into_iter();
     let kept = kept.map(|change| Kept { path: change.path, before: change.before, after: change.after });
     let files = crow_tools::undo(undoing, kept.collect()).await;
-    if undoing.how == How::Do {
+    if undoing.how != How::Show {
         let settled = files.iter().flat_map(|file| &file.settled);
         let settled: Vec<ChangeId> = settled.filter_map(|&place| ids.get(place).copied()).collect();
         // The model hears too much rather than too little when the process ends here.
@@ -88,7 +88,8 @@ pub(crate) fn untold(config: &str) -> Option<Part> {
     if paths.is_empty() {
         return None;
     }
-    let mut lines: Vec<String> = paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {path}")).collect();
+    let mut lines: Vec<String> =
+        paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {}", plain(path))).collect();
     lines.extend((paths.len() > UNTOLD_MAX).then(|| "\n- and more".to_owned()));
     let text = format!(
         "The person took back what you did to these files. They are as they were before that turn, or gone where \
@@ -99,6 +100,13 @@ pub(crate) fn untold(config: &str) -> Option<Part> {
     Some(Part::Resource { uri: format!("{OWN_SCHEME}undone"), text, mime: None })
 }
 
+/// Keeps a path on its line: a name may hold anything.
+fn plain(path: &str) -> String {
+    path.chars()
+        .map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter })
+        .collect()
+}
+
 /// Forgets what the model was told.
 pub(crate) async fn told(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     let mut config = config(store, session).await?;
@@ -106,31 +114,41 @@ pub(crate) async fn told(store: &Store, session: &SessionId) -> Result<(), Store
     store.set_config(session, Value::Object(config).to_string()).await
 }
 
-/// Says in a session what became of the files.
-pub(crate) fn report(undone: Option<&TurnUndone>, cwd: &Path) -> String {
+/// Says in a session what became of the files, or would.
+pub(crate) fn report(undone: Option<&TurnUndone>, cwd: &Path, how: How) -> String {
     let Some(TurnUndone { files, .. }) = undone else {
         return "There is nothing to undo: no change of a file is left that this session made.\n".into();
     };
+    if how == How::Skip && files.is_empty() {
+        return "There is nothing to skip: nothing stands in the way of /undo.\n".into();
+    }
     let shown = |path: &str| {
         let path = Path::new(path);
-        path.strip_prefix(crow_tools::resolve(cwd)).unwrap_or(path).display().to_string()
+        plain(&path.strip_prefix(crow_tools::resolve(cwd)).unwrap_or(path).display().to_string())
     };
-    let mut text: String = files.iter().map(|file| line(file, &shown(&file.path))).collect();
-    if files.iter().any(|file| file.done == Done::Conflict) {
-        text.push_str("\nWhat could not be put back stays as it is.\n");
+    let mut text: String = files.iter().map(|file| line(file, &shown(&file.path), how)).collect();
+    if how == How::Do && files.iter().any(|file| file.done == Done::Conflict) {
+        text.push_str("\nWhat could not be put back stays as it is.");
+        // Other conflicts are over with this.
+        if files.iter().any(|file| file.done == Done::Conflict && file.settled.is_empty()) {
+            text.push_str(" /undo skip leaves it so for good, and /undo goes on to the turn before.");
+        }
+        text.push('\n');
     }
     text
 }
 
-fn line(file: &Undone, shown: &str) -> String {
+fn line(file: &Undone, shown: &str, how: How) -> String {
     let why = file.why.as_deref().unwrap_or_default();
+    let would = if how == How::Show { "would be " } else { "" };
     match file.done {
-        Done::Restored => format!("- `{shown}`: put back\n"),
-        Done::Removed => format!("- `{shown}`: removed\n"),
+        Done::Restored => format!("- `{shown}`: {would}put back\n"),
+        Done::Removed => format!("- `{shown}`: {would}removed\n"),
         Done::Already => format!("- `{shown}`: is as it was already\n"),
+        Done::Skipped => format!("- `{shown}`: skipped, {why}; it stays as it is\n"),
         Done::Conflict => {
             let diff = file.diff.as_ref().map(|diff| fenced(diff)).unwrap_or_default();
-            format!("- `{shown}`: left alone, {why}\n{diff}")
+            format!("- `{shown}`: {would}left alone, {why}\n{diff}")
         }
     }
 }

@@ -261,6 +261,9 @@ pub(crate) struct UndoArgs {
     /// Change nothing, show what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Change no file, leave what stands in the way as it is for good
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) skip: bool,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::UndoArgs,
     failure::{Code, Exit},
+    inspect,
     table::plain,
 };
 
@@ -36,7 +37,11 @@ pub(crate) async fn run(
     };
     let workspace = Workspace::new(PathBuf::from(&session.cwd), &[], Vec::new());
     let cut = CancellationToken::new();
-    let how = if args.dry_run { How::Show } else { How::Do };
+    let how = match args {
+        UndoArgs { dry_run: true, .. } => How::Show,
+        UndoArgs { skip: true, .. } => How::Skip,
+        UndoArgs { .. } => How::Do,
+    };
     let writer = store.begin_writing(&session.id).await?;
     let undoing = Undoing { workspace: &workspace, editor: None, cut: &cut, how };
     let undone = undo_turn(&store, &writer, undoing).await;
@@ -49,6 +54,9 @@ pub(crate) async fn run(
         true => writeln!(out, "{}", document(&session.id, undone.as_ref()))?,
         false if undone.is_none() => {
             writeln!(out, "nothing to undo in {}", session.id)?;
+        }
+        false if how == How::Skip && files.is_empty() => {
+            writeln!(out, "nothing to skip in {}", session.id)?;
         }
         false => {
             for file in files {
@@ -66,8 +74,11 @@ pub(crate) async fn run(
 /// Finds the session that was named, or the newest one of this folder.
 async fn find(store: &Store, named: Option<&str>, cwd: &Path) -> Result<SessionRow, Exit> {
     if let Some(id) = named {
-        let family = store.family(&SessionId::new(id)).await?;
-        return family.into_iter().next().ok_or_else(|| Exit::no_session(id));
+        let id = SessionId::new(id);
+        return match store.family(&id).await?.into_iter().next() {
+            Some(row) => Ok(row),
+            None => Err(inspect::missing(store, &id).await),
+        };
     }
     let query = ListQuery { cwd: Some(cwd.display().to_string()), before: None, limit: 1 };
     store.list(query).await?.into_iter().next().ok_or_else(|| no_session_in(cwd))
@@ -92,6 +103,10 @@ fn report(
         Done::Restored => writeln!(out, "{shown}: {would}put back")?,
         Done::Removed => writeln!(out, "{shown}: {would}removed")?,
         Done::Already => writeln!(out, "{shown}: is as it was already")?,
+        Done::Skipped => {
+            let why = plain(file.why.as_deref().unwrap_or_default());
+            writeln!(out, "{shown}: skipped, {why}; it stays as it is")?;
+        }
         Done::Conflict => {
             let why = plain(file.why.as_deref().unwrap_or_default());
             writeln!(out, "{shown}: {would}left alone, {why}")?;

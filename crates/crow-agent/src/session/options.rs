@@ -20,8 +20,11 @@ impl Session {
             Command::Sessions => {
                 return listing::list(&self.kit.store, &self.place.cwd, &self.id).await;
             }
+            Command::Undo(None) => {
+                return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
+            }
             // An idle session makes a turn of it.
-            Command::Undo => {
+            Command::Undo(Some(_)) => {
                 return "A turn runs. Stop it first, with /stop, then undo what it did.\n".into();
             }
             Command::Mode("") => {

@@ -30,10 +30,25 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
         ````
 
 
-        What could not be put back stays as it is.
+        What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
     "]]
-    .assert_eq(&report(Some(&undone), Path::new("/p")));
-    assert!(report(None, Path::new("/p")).starts_with("There is nothing to undo"));
+    .assert_eq(&report(Some(&undone), Path::new("/p"), How::Do));
+    assert!(report(None, Path::new("/p"), How::Do).starts_with("There is nothing to undo"));
+}
+
+#[test]
+fn a_name_stays_on_its_line() {
+    let name = "/p/a\n- `b`\u{1b}[2J";
+    let undone = TurnUndone { turn: 0, files: vec![file(name, Done::Restored, None, None)] };
+    assert_eq!(
+        report(Some(&undone), Path::new("/p"), How::Show),
+        "- `a\u{fffd}- `b`\u{fffd}[2J`: would be put back\n"
+    );
+    let Some(Part::Resource { text, .. }) = untold(&serde_json::json!({ "undone": [name] }).to_string())
+    else {
+        panic!("it is told")
+    };
+    assert!(text.ends_with("asked:\n- /p/a\u{fffd}- `b`\u{fffd}[2J"), "{text}");
 }
 
 #[test]
