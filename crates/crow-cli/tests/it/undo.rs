@@ -187,23 +187,23 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
         fs::remove_file(stage.path("new/b.txt")).expect("it was there");
         says(
             &stage.say("/undo").await,
-            &expect![[r"
-            - `a.txt`: left alone, it has changed since the agent left it
+            &expect![[r#"
+                - `a.txt`: left alone, it has changed since the agent left it
 
-              Undoing would change this:
+                  Undoing would change this:
 
-            ```diff
-            @@ -1,3 +1,2 @@
-             one
-            -four
-            -five, by hand
-            +two
-            ```
+                ```diff
+                @@ -1,3 +1,2 @@
+                 one
+                -four
+                -five, by hand
+                +two
+                ```
 
-            - `new/b.txt`: is as it was already
+                - `new/b.txt`: is as it was already
 
-            What could not be put back stays as it is.
-        "]],
+                What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
+            "#]],
         );
         assert_eq!(stage.read("a.txt"), "one\nfour\nfive, by hand\n");
         stage.world.file("a.txt", "one\nfour\n");
@@ -344,6 +344,109 @@ fn through_the_clients_files() {
         );
         assert_eq!(stage.client.log().matches("> fs write").count(), before + 1, "{}", stage.client.log());
         assert_eq!(stage.read("a.txt"), "one\ntwo\nnot saved\n");
+    });
+}
+
+#[test]
+fn a_file_that_the_client_does_not_show_is_not_written_through_it() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
+        let before = stage.client.log().matches("> fs write").count();
+        stage.client.editor.misbehave("fs/read_text_file", crow_testkit::client::Odd::Error);
+        assert_eq!(stage.say("/undo").await, "- `a.txt`: put back\n");
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+        assert_eq!(stage.client.log().matches("> fs write").count(), before, "{}", stage.client.log());
+    });
+}
+
+#[test]
+fn what_was_not_saved_comes_back_with_the_line_ends_of_its_file() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        let path = stage.path("crlf.txt");
+        fs::write(&path, "one\r\ntwo\r\n").expect("a file");
+        stage.client.editor.buffers.insert(path.clone(), "one\ntwo\nnot saved\n".to_owned());
+        let edit = r#"call edit {"file_path":"crlf.txt","old_string":"two","new_string":"three"}"#;
+        stage.turn(&format!("call read {{\"file_path\":\"crlf.txt\"}}\n{edit}\ntext \"Done.\"")).await;
+        assert!(stage.read("crlf.txt").contains("three"));
+        assert_eq!(stage.say("/undo").await, "- `crlf.txt`: put back\n");
+        assert_eq!(fs::read(&path).expect("a file"), b"one\r\ntwo\r\nnot saved\r\n");
+    });
+}
+
+#[test]
+fn only_what_is_known_is_done() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        says(
+            &stage.say("/undo everything").await,
+            &expect![[r#"
+                Nothing was undone: write /undo, /undo --dry-run or /undo skip.
+            "#]],
+        );
+        says(
+            &stage.say("/undo --dry-run").await,
+            &expect![[r#"
+                - `a.txt`: would be put back
+                - `new/b.txt`: would be removed
+            "#]],
+        );
+        says(
+            &stage.say("/undo skip").await,
+            &expect![[r#"
+                There is nothing to skip: nothing stands in the way of /undo.
+            "#]],
+        );
+        assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\nfour\n".into(), "apples\n".into()));
+    });
+}
+
+#[test]
+fn what_was_skipped_is_in_the_way_of_nothing_older() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        for name in ["c.txt", "d.txt"] {
+            let call = json!({"file_path": name, "content": "agent\n"});
+            stage.turn(&format!("call write {call}\ntext \"Done.\"")).await;
+            stage.world.file(name, "by hand\n");
+        }
+        let mut said = String::new();
+        said += &stage.say("/undo").await;
+        said += &stage.say("/undo skip").await;
+        let done = stage.crow(&["undo", "--skip"]);
+        said += &format!("{:?}\n{}{}", done.code, done.stdout, done.stderr);
+        let none = stage.crow(&["undo", "--skip"]);
+        said += &none.stdout;
+        said += &stage.say("/undo").await;
+        says(
+            &said.replace(&stage.session, "SESSION"),
+            &expect![[r#"
+                - `d.txt`: left alone, it has changed since the agent left it
+
+                  Undoing would change this:
+
+                ```diff
+                @@ -1 +0,0 @@
+                -by hand
+                ```
+
+
+                What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
+                - `d.txt`: skipped, it has changed since the agent left it; it stays as it is
+                Some(0)
+                c.txt: skipped, it has changed since the agent left it; it stays as it is
+                nothing to skip in SESSION
+                - `a.txt`: put back
+                - `new/b.txt`: removed
+            "#]],
+        );
+        assert_eq!((stage.read("a.txt"), stage.read("c.txt")), ("one\ntwo\n".into(), "by hand\n".into()));
+        let near = stage.crow(&["undo", "-s", &stage.session[..stage.session.len() - 1]]);
+        assert_eq!(near.code, Some(4));
+        assert!(near.stderr.contains(&format!("did you mean {}?", stage.session)), "{}", near.stderr);
     });
 }
 
