@@ -95,6 +95,15 @@ impl Settings {
     }
 }
 
+/// Tells in which line the text of a folder's configuration names the database, and where that is.
+pub(crate) fn database_named(
+    dir: &Path,
+    text: &str,
+    env: &Environment,
+) -> Result<Option<(u64, Address)>, ConfigError> {
+    load::database(dir, text, env)
+}
+
 /// Adds what the file with the keys says to the environment, which wins; gives the file's names as well.
 pub(crate) fn with_env_file(
     dir: &Path,

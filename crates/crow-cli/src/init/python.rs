@@ -16,7 +16,7 @@ use self::files::{Copied, Folder};
 use super::write;
 use crate::{
     failure::{Code, Exit},
-    settings::{CONFIG_FILE, ENV_FILE, Environment, Settings},
+    settings::{CONFIG_FILE, ENV_FILE, Environment, Settings, database_named},
 };
 
 /// Where later Python versions kept their folder, from the home folder; earlier ones had it where ours is.
@@ -57,6 +57,11 @@ pub(super) fn bring_over(
         let message = format!("could not read {}: {error}", from.join(CONFIG_FILE).display());
         Exit::new(Code::Config, message).with_hint("name the folder of the Python version with --from")
     })?;
+    let database = database(&folder, &text, env)?;
+    let text = match database {
+        Database::Inside(_) => without_database(&folder, &text, env)?,
+        Database::Elsewhere(_) | Database::Unknown => text,
+    };
     let failed = |error: &io::Error| {
         Exit::new(Code::Failed, format!("could not write into {}: {error}", dir.display()))
     };
@@ -66,17 +71,13 @@ pub(super) fn bring_over(
         tell(log, name, &folder.copy_folder(name, dir).map_err(|error| failed(&error))?)?;
     }
     shared(&folder, dir, log)?;
-    let text = match database(&folder, env) {
-        Database::Inside(path) => {
-            tell(log, DATABASE, &copy_database(&folder, &path, dir)?)?;
-            without_database(&text)
-        }
+    match database {
+        Database::Inside(path) => tell(log, DATABASE, &copy_database(&folder, &path, dir)?)?,
         Database::Elsewhere(path) => {
             writeln!(log, "note: the sessions stay in {}, which db_uri names", path.display())?;
-            text
         }
-        Database::Unknown => text,
-    };
+        Database::Unknown => {}
+    }
     write::atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
     writeln!(log, "brought over {CONFIG_FILE}")?;
     review(dir, env, log)?;
@@ -102,19 +103,23 @@ enum Database {
     Inside(PathBuf),
     /// In a place that the configuration names.
     Elsewhere(PathBuf),
-    /// There is none, or the configuration cannot be read.
+    /// There is none, or it is a server's.
     Unknown,
 }
 
-fn database(folder: &Folder, env: &Environment) -> Database {
-    let Ok((settings, _)) = Settings::load(folder.path(), env) else { return Database::Unknown };
-    let Address::File(path) = settings.database else { return Database::Unknown };
+fn database(folder: &Folder, text: &str, env: &Environment) -> Result<Database, Exit> {
+    let path = match database_named(folder.path(), text, env)? {
+        Some((_, Address::File(path))) => path,
+        Some((_, Address::Server { .. })) => return Ok(Database::Unknown),
+        None => folder.path().join(DATABASE),
+    };
     let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
-    match parent.zip(path.file_name()) {
+    Ok(match parent.zip(path.file_name()) {
         Some((parent, name)) if parent.starts_with(folder.path()) => Database::Inside(parent.join(name)),
+        None if path.starts_with(folder.path()) => Database::Inside(path),
         _ if path.exists() => Database::Elsewhere(path),
         _ => Database::Unknown,
-    }
+    })
 }
 
 /// Copies the database under its usual name.
@@ -126,7 +131,7 @@ fn copy_database(folder: &Folder, path: &Path, dir: &Path) -> Result<Copied, Exi
         Err(error) => return Ok(Copied::Refused(error.to_string())),
     };
     if fs::symlink_metadata(&to).is_ok() {
-        return Ok(Copied::Left { n_others: 0, n_left: 1 });
+        return Ok(Copied::there_already());
     }
     let failed =
         |error: io::Error| Exit::new(Code::Failed, format!("could not write {}: {error}", to.display()));
@@ -142,12 +147,25 @@ fn copy_database(folder: &Folder, path: &Path, dir: &Path) -> Result<Copied, Exi
     Ok(Copied::Whole)
 }
 
-/// Takes the place of the database out of a configuration, so that the copy is used and not the original.
-fn without_database(text: &str) -> String {
+/// Takes the place of the database out of a configuration, so that the copy is used and not the original. Where that
+/// does not work out, nothing may come over: the original would become a database of this version.
+fn without_database(folder: &Folder, text: &str, env: &Environment) -> Result<String, Exit> {
+    let text = commented(text);
+    let left = database_named(folder.path(), &text, env)?;
+    let Some((line, _)) = left else { return Ok(text) };
+    let config = folder.path().join(CONFIG_FILE);
+    let message =
+        format!("could not take db_uri out of {}, line {line}; nothing was brought over", config.display());
+    Err(Exit::new(Code::Config, message).with_hint("write db_uri on a line of its own there, or take it out"))
+}
+
+/// Makes comments of the lines that name the database.
+fn commented(text: &str) -> String {
     let mut is_inside = false;
     let lines = text.split_inclusive('\n').map(|line| {
+        let key = line.split_once(':').map(|(key, _)| key.trim_end().trim_matches(['"', '\'']));
         // A long value goes on in lines that are indented.
-        is_inside = line.starts_with("db_uri:") || (is_inside && line.starts_with([' ', '\t']));
+        is_inside = key == Some("db_uri") || (is_inside && line.starts_with([' ', '\t']));
         if is_inside { format!("# {line}") } else { line.to_owned() }
     });
     lines.collect()
@@ -172,13 +190,22 @@ fn tell(log: &mut impl io::Write, name: &str, copied: &Copied) -> io::Result<()>
     match copied {
         Copied::Missing => Ok(()),
         Copied::Whole => writeln!(log, "brought over {name}"),
-        Copied::Left { n_others: 0, n_left: 1 } => {
+        Copied::Left { n_others: 0, n_left: 1, unread } if unread.is_empty() => {
             writeln!(log, "note: {name} is there already and is left as it is")
         }
-        Copied::Left { n_others, n_left } => {
+        Copied::Left { n_others, n_left, unread } => {
             let n_files = n_others + n_left;
             writeln!(log, "brought over {n_others} of the {n_files} files of {name}")?;
-            writeln!(log, "note: the others are there already, or they are links")
+            for why in unread {
+                writeln!(log, "note: left {why}")?;
+            }
+            match *n_left > unread.len() as u64 {
+                true if unread.is_empty() => {
+                    writeln!(log, "note: the others are there already, or they are links")
+                }
+                true => writeln!(log, "note: others are there already, are links, or cannot be read either"),
+                false => Ok(()),
+            }
         }
         Copied::Refused(why) => writeln!(log, "note: {name} was left: {why}"),
     }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,10 @@ const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 const FILES_MAX: u64 = 100_000;
 /// A skill has a few folders in one another; each costs some of the stack.
 const LEVELS_MAX: usize = 8;
+/// Files that could not be read and are named; more of them have the same reason.
+const UNREAD_MAX: usize = 10;
+/// Bytes copied at once.
+const PIECE_LEN: usize = 64 * 1024;
 /// What the Python version told models of itself; none of it holds here.
 const OWN_SKILL: &str = "skills/crow-cli";
 
@@ -30,10 +34,17 @@ pub(super) enum Copied {
     Missing,
     /// All of it came over.
     Whole,
-    /// Some files came over, others did not.
-    Left { n_others: u64, n_left: u64 },
+    /// Some files came over, others did not; some of those that cannot be read are named, with why.
+    Left { n_others: u64, n_left: u64, unread: Vec<String> },
     /// It was not to be had, and why.
     Refused(String),
+}
+
+impl Copied {
+    /// The one file was there before.
+    pub(super) fn there_already() -> Self {
+        Self::Left { n_others: 0, n_left: 1, unread: Vec::new() }
+    }
 }
 
 impl Folder {
@@ -75,76 +86,139 @@ impl Folder {
         fs::read_to_string(path)
     }
 
-    /// Copies a file into another folder, for its owner only.
+    /// Copies a file into another folder, for its owner only. An error is one of that folder.
     pub(super) fn copy(&self, name: &str, into: &Path) -> io::Result<Copied> {
         let source = match self.find(Path::new(name)) {
             Ok(Some(source)) => source,
             Ok(None) => return Ok(Copied::Missing),
             Err(error) => return Ok(Copied::Refused(error.to_string())),
         };
-        Ok(if copy_new(&source, into, name)? {
-            Copied::Whole
-        } else {
-            Copied::Left { n_others: 0, n_left: 1 }
+        Ok(match copy_new(&source, into, name)? {
+            Made::New => Copied::Whole,
+            Made::ThereAlready => Copied::there_already(),
+            Made::Unread(why) => Copied::Refused(why.to_string()),
         })
     }
 
     /// Copies a folder in it into another one; hidden files, such as the Python of a skill, and links stay behind.
+    /// An error is one of the other folder.
     pub(super) fn copy_folder(&self, name: &str, into: &Path) -> io::Result<Copied> {
         let source = self.path.join(name);
         match fs::symlink_metadata(&source) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Ok(Copied::Refused("it is not a folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Copied::Missing),
-            Err(error) => return Err(error),
+            Err(error) => return Ok(Copied::Refused(error.to_string())),
         }
-        let mut count = Count { n_copied: 0, n_left: 0 };
+        let mut count = Count::default();
         count.copy(&source, &into.join(name), LEVELS_MAX)?;
         Ok(match count {
-            Count { n_copied: 0, n_left: 0 } => Copied::Missing,
+            Count { n_copied: 0, n_left: 0, .. } => Copied::Missing,
             Count { n_left: 0, .. } => Copied::Whole,
-            Count { n_copied, n_left } => Copied::Left { n_others: n_copied, n_left },
+            Count { n_copied, n_left, unread } => Copied::Left { n_others: n_copied, n_left, unread },
         })
     }
 }
 
+#[derive(Debug, Default)]
 struct Count {
     n_copied: u64,
     n_left: u64,
+    unread: Vec<String>,
 }
 
 impl Count {
     fn copy(&mut self, from: &Path, to: &Path, levels: usize) -> io::Result<()> {
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
+        let entries = match fs::read_dir(from) {
+            Ok(entries) => entries,
+            Err(why) => {
+                self.leave(from, &why);
+                return Ok(());
+            }
+        };
+        for entry in entries {
+            let found = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
+            let (kind, entry) = match found {
+                Ok(found) => found,
+                Err(why) => {
+                    self.leave(from, &why);
+                    continue;
+                }
+            };
             let name = entry.file_name();
             if name.as_encoded_bytes().starts_with(b".") || entry.path().ends_with(OWN_SKILL) {
                 continue;
             }
-            let kind = entry.file_type()?;
             if kind.is_dir() && levels > 0 {
                 self.copy(&entry.path(), &to.join(&name), levels - 1)?;
             } else if kind.is_file() && self.n_copied < FILES_MAX {
                 write::folder(to)?;
-                let is_new = copy_new(&entry.path(), to, name)?;
-                self.n_copied += u64::from(is_new);
-                self.n_left += u64::from(!is_new);
+                match copy_new(&entry.path(), to, name)? {
+                    Made::New => self.n_copied += 1,
+                    Made::ThereAlready => self.n_left += 1,
+                    Made::Unread(why) => self.leave(&entry.path(), &why),
+                }
             } else {
                 self.n_left += 1;
             }
         }
         Ok(())
     }
+
+    /// Counts what cannot be read.
+    fn leave(&mut self, path: &Path, why: &io::Error) {
+        self.n_left += 1;
+        if self.unread.len() < UNREAD_MAX {
+            self.unread.push(format!("{}: {why}", path.display()));
+        }
+    }
 }
 
-/// Copies a file to a name that nobody has; tells whether that was so.
-fn copy_new(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::Result<bool> {
+/// What became of a name in the new folder.
+pub(super) enum Made {
+    New,
+    /// Somebody has the name.
+    ThereAlready,
+    /// The original cannot be read.
+    Unread(io::Error),
+}
+
+/// Copies a file to a name that nobody has, for its owner only; a script stays one. An error is one of the new folder.
+pub(super) fn copy_new(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::Result<Made> {
+    let opened = File::open(from).and_then(|source| Ok((source.metadata()?, source)));
+    let (found, mut source) = match opened {
+        Ok(opened) => opened,
+        Err(why) => return Ok(Made::Unread(why)),
+    };
     let mut copy = tempfile::NamedTempFile::new_in(into)?;
-    io::copy(&mut File::open(from)?, &mut copy)?;
+    let mut piece = vec![0; PIECE_LEN];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n_bytes) => copy.write_all(&piece[..n_bytes])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Ok(Made::Unread(why)),
+        }
+    }
+    keep_script(copy.as_file(), &found)?;
     copy.as_file().sync_all()?;
     match copy.persist_noclobber(into.join(name)) {
-        Ok(_) => Ok(true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Ok(_) => Ok(Made::New),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::ThereAlready),
         Err(error) => Err(error.error),
     }
+}
+
+#[cfg(unix)]
+fn keep_script(copy: &File, found: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    match found.permissions().mode() & 0o111 {
+        0 => Ok(()),
+        _ => copy.set_permissions(fs::Permissions::from_mode(0o700)),
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_script(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }

@@ -365,5 +365,66 @@ fn a_long_place_of_the_database_is_taken_out_whole() {
         b: 2
           # end
     "#]]
-    .assert_eq(&super::without_database(text));
+    .assert_eq(&super::commented(text));
+}
+
+#[test]
+fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() {
+    for line in
+        ["\"db_uri\": sqlite:///crow.db\n", "'db_uri' : sqlite:///crow.db\n", "db_uri : sqlite:///crow.db\n"]
+    {
+        let home = Home::new(line);
+        home.database(".agents/crow/crow.db");
+        let from = home.folder.path().join(".agents/crow");
+        let said = home.run(InitArgs { yes: false, from: Some(from) });
+        assert!(said.contains("brought over crow.db"), "{said}");
+        let text = fs::read_to_string(home.folder.path().join(".crow/config.yaml")).unwrap();
+        assert_eq!(text, format!("# {line}"));
+    }
+    // The rest of it being wrong is no reason to work in the original.
+    for text in
+        ["\n{db_uri: sqlite:///~/.agents/crow/crow.db}\n", "\n{db_uri: sqlite:///crow.db, models: 7}\n"]
+    {
+        let home = Home::new(text);
+        home.database(".agents/crow/crow.db");
+        let from = home.folder.path().join(".agents/crow");
+        let said = home.run(InitArgs { yes: false, from: Some(from) });
+        let wanted = "error: could not take db_uri out of ~/.agents/crow/config.yaml, line 2; nothing was brought over\n";
+        assert!(said.starts_with(wanted), "{said}");
+        assert_eq!(home.files(".crow"), "");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new("skills_dir: ~/x\n");
+    home.write(".agents/skills/lint/run.sh", "#!/bin/sh").write(".agents/skills/lint/SKILL.md", "# Lints");
+    let script = home.folder.path().join(".agents/skills/lint/run.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    check(
+        &home,
+        expect![[r#"
+            brought over skills
+            brought over config.yaml
+            note: ~/.crow/config.yaml:1: unknown key skills_dir
+            note: it names no model; `crow-cli init` sets one up
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/config.yaml 600: skills_dir: ~/x
+            ~/.crow/skills/lint/SKILL.md 600: # Lints
+            ~/.crow/skills/lint/run.sh 700: #!/bin/sh
+        "#]],
+    );
+}
+
+#[test]
+fn a_copy_ends_at_errors_of_the_new_folder_only() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name);
+    let unread = super::files::copy_new(&name("missing"), folder.path(), "new").unwrap();
+    assert!(matches!(unread, super::files::Made::Unread(_)));
+    fs::write(name("there"), "text").unwrap();
+    assert!(super::files::copy_new(&name("there"), &name("nowhere"), "new").is_err());
 }
