@@ -87,7 +87,9 @@ pub(crate) async fn run(
     };
     let mut done = delete(&store, rows, is_left_out).await?;
     store.close().await?;
-    done.freed = before.zip(size(database)).map(|(before, after)| before.saturating_sub(after));
+    if !done.deleted.is_empty() {
+        done.freed = before.zip(size(database)).map(|(before, after)| before.saturating_sub(after));
+    }
     done.report(how, out)
 }
 
@@ -177,7 +179,8 @@ impl Done {
         if !would.is_empty() {
             return Ok(writeln!(out, "would delete {}", counted(would))?);
         }
-        let freed = freed.map(|bytes| format!("; {} freed", spelled(bytes)));
+        // What was in the log only takes no room in the file before.
+        let freed = freed.filter(|&bytes| bytes > 0).map(|bytes| format!("; {} freed", spelled(bytes)));
         Ok(writeln!(out, "deleted {}{}", counted(deleted), freed.unwrap_or_default())?)
     }
 }
@@ -192,12 +195,8 @@ fn counted(rows: &[SessionRow]) -> String {
 /// Measures the file of a database; a server's disk is none of ours.
 fn size(database: &Address) -> Option<u64> {
     match database {
-        Address::File(path) => {
-            let mut log = path.as_os_str().to_owned();
-            log.push("-wal");
-            let log = std::fs::metadata(log).map_or(0, |log| log.len());
-            std::fs::metadata(path).ok().map(|file| file.len() + log)
-        }
+        // What its log takes comes and goes with whoever reads.
+        Address::File(path) => std::fs::metadata(path).ok().map(|file| file.len()),
         Address::Server { .. } => None,
     }
 }

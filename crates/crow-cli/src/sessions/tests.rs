@@ -53,6 +53,9 @@ fn check(line: &str, said: Said, expect: Expect) {
         for (name, day) in [("old", 10), ("busy", 50), ("young", 99)] {
             session(&store, name, day).await;
         }
+        // The last one to close it empties its log into the file.
+        store.close().await.unwrap();
+        let store = Store::open(&db).await.unwrap();
         let _writer = store.begin_writing(&SessionId::new("busy")).await.unwrap();
         let Command::Sessions { command } = Cli::parse_from(line.split(' ')).command else {
             panic!("sessions")
@@ -87,7 +90,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
             left out busy, which is at work in another process
-            deleted 1 session with 1 message; N kB freed
+            deleted 1 session with 1 message; 24 kB freed
             left: young
             left: busy
         "#]],
@@ -98,7 +101,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
-            deleted 1 session with 1 message; N kB freed
+            deleted 1 session with 1 message; 24 kB freed
             left: young
             left: busy
         "#]],
@@ -198,7 +201,7 @@ fn those_named_are_deleted_or_none() {
             ? Delete this session and those it started?
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
-            deleted 1 session with 1 message; N kB freed
+            deleted 1 session with 1 message; 24 kB freed
             left: young
             left: busy
         "#]],
@@ -210,7 +213,7 @@ fn those_named_are_deleted_or_none() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
             young    yesterday    1         sonnet  of day 99  /work
-            deleted 2 sessions with 2 messages; N kB freed
+            deleted 2 sessions with 2 messages; 73 kB freed
             left: busy
         "#]],
     );
