@@ -2,6 +2,7 @@
 
 mod agent;
 mod auth;
+mod came_over;
 mod cli;
 mod demo;
 mod doctor;
@@ -32,6 +33,7 @@ use crow_store::Timestamp;
 
 use crate::{
     agent::Source,
+    came_over::Copies,
     cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs},
     failure::{Code, Exit},
     log::Volume,
@@ -75,7 +77,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         }
         Command::Run(args) => {
             log::start(&dir, volume);
-            load(&dir, &env)?;
+            let _copies = Copies::beside(&load(&dir, &env)?.database);
             run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
         }
         Command::Demo => demo::run(run::screen(run::Onward::Gone), demo::pace(), &mut out)?,
@@ -87,18 +89,17 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;
-            let now = Timestamp(jiff::Timestamp::now().as_millisecond());
-            agent::runtime()?.block_on(inspect::run(&args, &settings.database, now, &mut out))?;
+            let _copies = Copies::beside(&settings.database);
+            agent::runtime()?.block_on(inspect::run(&args, &settings.database, now(), &mut out))?;
         }
         Command::Sessions { command } => {
             let settings = load(&dir, &env)?;
-            let now = Timestamp(jiff::Timestamp::now().as_millisecond());
-            let ask = sessions::ask_person;
-            agent::runtime()?.block_on(sessions::run(&command, (&settings.database, now), ask, &mut out))?;
+            let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, now()));
+            agent::runtime()?.block_on(sessions::run(&command, at, sessions::ask_person, &mut out))?;
         }
         Command::Undo(args) => {
             let (settings, cwd) = (load(&dir, &env)?, current_dir()?);
-            let at = (&settings.database, cwd.as_path());
+            let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, cwd.as_path()));
             agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
         Command::Doctor(args) => {
@@ -109,6 +110,10 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Completions { shell } => completions(shell, &mut out)?,
     }
     Ok(out.flush()?)
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
 fn set_up(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), Exit> {
