@@ -235,8 +235,6 @@ struct News<'a> {
 impl<'a> News<'a> {
     fn begin(cx: &'a TurnCx<'_>, at: u64, tokens_before: u64) -> Self {
         let id = id(at, tokens_before);
-        // Taken back and made again, it is another one.
-        let id = format!("{id}-{}", cx.kit.next_number());
         cx.client.tell(cx.session, begun(id.clone()));
         Self { cx, id }
     }

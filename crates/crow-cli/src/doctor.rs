@@ -102,7 +102,7 @@ pub(crate) async fn run(
                 true if warnings.is_empty() => report.add(Finding::new("config", State::Ok, file))?,
                 true => {}
                 false => {
-                    report.add(Finding::new("config", State::Warning, format!("{file} is not there yet")))?
+                    report.add(Finding::new("config", State::Warning, format!("{file} is not there yet")))?;
                 }
             }
             old_folder(dir, env, &mut report)?;

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == crow_process::WORD) {
         return crow_process::watch(words);
     }
+    crow_process::survive_large_files();
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(&mut io::stderr().lock()),

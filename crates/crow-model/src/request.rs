@@ -6,7 +6,7 @@ mod tests;
 use std::borrow::Cow;
 
 use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Prompt, Reply, Shown, ToolSpec, link};
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -172,24 +172,20 @@ impl Serialize for Messages<'_> {
         }
         let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
         let mut images: Vec<WirePart<'_>> = Vec::new();
-        // Many chat templates refuse two messages of the person in a row, so what follows each other is one.
-        let mut said: Vec<WirePart<'_>> = Vec::new();
         for step in self.0.steps() {
             // Most providers take text only in a result, so its images wait until the last result is said.
             if !matches!(step, Shown::Result { .. }) && !images.is_empty() {
-                said.extend(images_of_results(&mut images));
+                messages.serialize_element(&images_of_results(&mut images))?;
             }
             match step {
                 Shown::Prompt(prompt) => {
-                    if !said.is_empty() {
-                        said.push(WirePart::Text { text: Cow::Borrowed("") });
+                    if let Some(content) = user_content(prompt) {
+                        messages.serialize_element(&Message::User { content })?;
                     }
-                    said.extend(user_parts(prompt));
                 }
                 Shown::Reply(reply) => {
                     names = call_names(reply);
                     if let Some(message) = assistant(reply, &names) {
-                        add_said(&mut messages, &mut said)?;
                         messages.serialize_element(&message)?;
                     }
                 }
@@ -204,9 +200,8 @@ impl Serialize for Messages<'_> {
             }
         }
         if !images.is_empty() {
-            said.extend(images_of_results(&mut images));
+            messages.serialize_element(&images_of_results(&mut images))?;
         }
-        add_said(&mut messages, &mut said)?;
         messages.end()
     }
 }
@@ -249,30 +244,17 @@ fn arguments(call: &Call) -> String {
     }
 }
 
-fn user_parts(prompt: &Prompt) -> impl Iterator<Item = WirePart<'_>> {
-    prompt
-        .parts
-        .iter()
-        .filter_map(|part| image(part).or_else(|| text(part).map(|text| WirePart::Text { text })))
-}
-
-/// Adds what the person said since the model spoke: as text, or in parts where there are images.
-fn add_said<S: SerializeSeq>(messages: &mut S, said: &mut Vec<WirePart<'_>>) -> Result<(), S::Error> {
-    let said = std::mem::take(said);
-    let texts = said.iter().filter_map(|part| match part {
-        WirePart::Text { text } => Some(Cow::Borrowed(text.as_ref())),
-        WirePart::ImageUrl { .. } => None,
-    });
-    let content = if said.iter().any(|part| matches!(part, WirePart::ImageUrl { .. })) {
-        let is_empty = |part: &WirePart<'_>| matches!(part, WirePart::Text { text } if text.is_empty());
-        Content::Parts(said.into_iter().filter(|part| !is_empty(part)).collect())
-    } else {
-        match join(texts) {
-            Some(text) if !text.is_empty() => Content::Text(Cow::Owned(text.into_owned())),
-            Some(_) | None => return Ok(()),
-        }
-    };
-    messages.serialize_element(&Message::User { content })
+fn user_content(prompt: &Prompt) -> Option<Content<'_>> {
+    let has_images = prompt.parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    if has_images {
+        let parts = prompt
+            .parts
+            .iter()
+            .filter_map(|part| image(part).or_else(|| text(part).map(|text| WirePart::Text { text })));
+        return Some(Content::Parts(parts.collect()));
+    }
+    let joined = join(prompt.parts.iter().filter_map(text))?;
+    Some(Content::Text(joined))
 }
 
 fn result_text(outcome: &Outcome) -> Cow<'_, str> {
@@ -281,12 +263,12 @@ fn result_text(outcome: &Outcome) -> Cow<'_, str> {
     join(outcome.for_model.iter().filter_map(text)).unwrap_or(Cow::Borrowed(without))
 }
 
-fn images_of_results<'a>(images: &mut Vec<WirePart<'a>>) -> Vec<WirePart<'a>> {
+fn images_of_results<'a>(images: &mut Vec<WirePart<'a>>) -> Message<'a> {
     let says =
         if images.len() == 1 { "The image of the result above:" } else { "The images of the results above:" };
     let mut parts = vec![WirePart::Text { text: Cow::Borrowed(says) }];
     parts.append(images);
-    parts
+    Message::User { content: Content::Parts(parts) }
 }
 
 fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {

@@ -35,7 +35,7 @@ pub(super) async fn write(
     out: &mut impl Write,
 ) -> Result<(), Exit> {
     let mut times = Vec::with_capacity(stored.entries.len());
-    let end = stored.entries.len() as u64;
+    let end = stored.session.n_messages;
     read(store, &stored.session, (0, end), |page| {
         times.extend(page.iter().map(|message| message.created));
         Ok(())

@@ -1,6 +1,7 @@
 //! The agent is killed after any message it sends: nothing it had shown is lost, and the session goes on with a
 //! history that a provider accepts.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "an agent is started under a limit, as a shell does")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -142,4 +143,52 @@ fn while_the_conversation_is_compacted() {
         text "Done."
     "#;
     assert!(killed_everywhere(script, "print much") > 10);
+}
+
+#[test]
+fn a_copy_of_what_was_cut_short_has_its_words() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let server = ModelServer::start("text \"half a \" | hold | text \"sentence\"");
+        let world = World::new(server.base_url());
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let session = client.new_session(&world.project()).await;
+        client.prompt(&session, "speak").await;
+        client.until("half a").await;
+        client.crash().await;
+        server.replace("text \"Still here.\"");
+        let mut second = FakeClient::start(binary(), &world.home()).await;
+        let forked = json!({"sessionId": session, "cwd": world.project(), "mcpServers": []});
+        let forked = second.request("session/fork", forked).await.expect("it can be copied");
+        let copy = forked["sessionId"].as_str().expect("a copy has a name").to_owned();
+        let id = second.prompt(&copy, "go on").await;
+        second.answer_to(id).await.expect("the copy goes on");
+        let said = server.requests().pop().expect("it was asked")["messages"].to_string();
+        assert!(said.contains("half a"), "{said}");
+        assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    });
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_a_failed_turn() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let server = ModelServer::start("text \"yes\"\n".repeat(40).as_str());
+        let world = World::new(server.base_url());
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", "ulimit -f 400; exec \"$0\" acp"]).arg(binary());
+        let mut client = FakeClient::start_command(command, &world.home());
+        client.hello(json!({})).await.expect("the agent says hello");
+        let session = client.new_session(&world.project()).await;
+        let mut failed = None;
+        for _ in 0..40 {
+            let id = client.prompt(&session, &"word ".repeat(4_000)).await;
+            failed = client.answer_to(id).await.err();
+            if failed.is_some() {
+                break;
+            }
+        }
+        assert_eq!(failed.expect("the limit is reached")["data"]["kind"], "store");
+        client.load(&session, &world.project()).await.expect("the agent lives on");
+    });
 }

@@ -356,8 +356,8 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             < prompt[msg-0] read and wait
             < text[msg-1] Both.
             < usage 46/32000
-            < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
+            < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             = loaded
             > prompt what happened?
             < text[msg-5] It was cut off.
