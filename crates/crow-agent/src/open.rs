@@ -233,6 +233,7 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
     let transcript = &opening.talk.transcript;
     let workspace = workspace(kit, &opening.place);
     let told = |updates: Vec<Update>| updates.into_iter().for_each(|update| client.tell(&opening.id, update));
+    let mut plans = Vec::new();
     for (seq, entry) in (0..).zip(transcript.entries()) {
         let is_open = match entry {
             // Those of a reply that is at work are told below, in the order in which they were announced.
@@ -244,10 +245,19 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
         if is_open {
             continue;
         }
+        if !matches!(entry, Entry::Result { .. }) {
+            told(std::mem::take(&mut plans));
+        }
         compacted(seq);
-        told(replay::updates(entry, &mut calls, window));
+        // All calls of a reply were announced before the first of them made a plan.
+        let (plan, rest): (Vec<_>, Vec<_>) = replay::updates(entry, &mut calls, window)
+            .into_iter()
+            .partition(|update| matches!(update, Update::Plan(_)));
+        plans.extend(plan);
+        told(rest);
         client.room().await;
     }
+    told(plans);
     compacted(transcript.next_seq());
     if !transcript.open_calls().is_empty() {
         for call in calls {

@@ -176,3 +176,57 @@ fn a_client_that_is_told_everything() {
         &[json!("one"), json!("two")],
     );
 }
+
+/// Turns that nobody thought of: the same each time, and others for each seed.
+fn random_turns(seed: u64) -> (String, Vec<Value>) {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut pick = |n: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % n
+    };
+    let (mut script, mut prompts) = (String::new(), Vec::new());
+    for turn in 0..1 + pick(3) {
+        prompts.push(json!(format!("do {turn}")));
+        for _ in 0..pick(4) {
+            let mut steps = Vec::new();
+            if pick(2) == 0 {
+                steps.push("thought \"Let me\" | thought \" see.\\n\"".to_owned());
+            }
+            if pick(2) == 0 {
+                steps.push("text \"I \" | text \"look — 🦀.\"".to_owned());
+            }
+            for n in 0..1 + pick(3) {
+                steps.push(match pick(8) {
+                    0 => r#"call read {"file_path":"a.txt"}"#.to_owned(),
+                    1 => format!(r#"call write {{"file_path":"new{n}.txt","content":"one\ntwo\n"}}"#),
+                    2 => {
+                        r#"call edit {"file_path":"a.txt","old_string":"one","new_string":"one"}"#.to_owned()
+                    }
+                    3 => format!(r#"call terminal {{"command":"echo {n}; exit {}"}}"#, pick(3)),
+                    4 => r#"call grep {"pattern":"t.o"}"#.to_owned(),
+                    5 => r#"call todo {"entries":[{"content":"Go on","status":"in_progress"}]}"#.to_owned(),
+                    6 => r#"call glob {"pattern":"*.txt"}"#.to_owned(),
+                    _ => "call no_such_tool {}".to_owned(),
+                });
+            }
+            if pick(3) == 0 {
+                steps.push("usage 100 7".to_owned());
+            }
+            script += &format!("{}\n", steps.join(" | "));
+        }
+        script +=
+            ["text \"Done.\"\n", "thought \"Hm.\" | text \"Well.\"\n", "text \"Half\" | finish \"length\"\n"]
+                [usize::try_from(pick(3)).unwrap_or_default()];
+    }
+    (script, prompts)
+}
+
+#[test]
+fn turns_that_nobody_thought_of() {
+    for seed in 1..=12 {
+        let (script, prompts) = random_turns(seed);
+        check(&json!({}), &script, &prompts);
+    }
+}
