@@ -3,8 +3,9 @@
 //! Each method is one message to that thread, one transaction there, and one answer back. What a method
 //! answered is safe from the death of the process; [`Store::sync`] makes it safe from a loss of power.
 
+mod owner;
+
 use std::{
-    collections::HashSet,
     io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -14,6 +15,7 @@ use std::{
 use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel};
 use tokio::sync::{mpsc, oneshot};
 
+use self::owner::{Open, Owner, give};
 use crate::{
     Address, ChangeId, Draft, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range,
     SearchQuery, SessionRow, StoreError, Stored, Timestamp, Tip,
@@ -411,98 +413,4 @@ impl Store {
 
 fn bad_row(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
     StoreError::BadRow { session: session.clone(), seq, why: error.to_string() }
-}
-
-/// An open database, and the sessions that this process writes in.
-struct Open {
-    database: Database,
-    held: HashSet<SessionId>,
-}
-
-impl Open {
-    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        if self.held.contains(session) {
-            return Err(StoreError::Busy { session: session.clone(), holder: "this one".into() });
-        }
-        self.database.claim(session)?;
-        self.held.insert(session.clone());
-        Ok(())
-    }
-
-    fn release(&mut self, session: &SessionId) {
-        if self.held.remove(session) {
-            self.database.release(session);
-        }
-    }
-
-    /// Shows the database to the writer of a session, who may have lost it with a connection.
-    fn held_by_us(&mut self, session: &SessionId) -> Result<&mut Database, StoreError> {
-        if !self.held.contains(session) {
-            self.claim(session)?;
-        }
-        Ok(&mut self.database)
-    }
-
-    /// Deletes sessions with those they started, when nobody writes in any of them.
-    fn delete(&mut self, sessions: &[SessionId], family: &[SessionId]) -> Result<u64, StoreError> {
-        let mut claimed = Vec::new();
-        let mut result = Ok(0);
-        for session in sessions.iter().chain(family) {
-            match self.claim(session) {
-                Ok(()) => claimed.push(session),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
-        if result.is_ok() {
-            result = self.database.delete(sessions);
-        }
-        claimed.into_iter().for_each(|session| self.release(session));
-        result
-    }
-}
-
-struct Owner<F> {
-    open: F,
-    state: Option<Open>,
-    inbox: mpsc::Receiver<Request>,
-    given_back: GivenBack,
-}
-
-impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
-    fn run(mut self) {
-        // Whoever asks first is told what stands in the way.
-        drop(self.state());
-        while let Some(request) = self.inbox.blocking_recv() {
-            let given_back = self.given_back.take();
-            if let Some(open) = &mut self.state {
-                given_back.iter().for_each(|session| open.release(session));
-            }
-            // A connection may have broken while nobody used it.
-            self.state.take_if(|open| open.database.is_lost());
-            match request {
-                Request::Work(work) => work(self.state()),
-                Request::Close(answer) => {
-                    return give(answer, self.state.map_or(Ok(()), |open| open.database.close()));
-                }
-            }
-            // What is held there is claimed again by its writer's next step.
-            self.state.take_if(|open| open.database.is_lost());
-        }
-    }
-
-    fn state(&mut self) -> Result<&mut Open, StoreError> {
-        let open = match self.state.take() {
-            Some(open) => open,
-            None => Open { database: (self.open)()?, held: HashSet::new() },
-        };
-        Ok(self.state.insert(open))
-    }
-}
-
-/// A caller that went away has no use for its answer; the work stands.
-fn give<T>(answer: Answer<T>, result: Result<T, StoreError>) {
-    drop(answer.send(result));
 }
