@@ -8,6 +8,7 @@ mod client;
 mod editor;
 mod incoming;
 mod outbox;
+mod program;
 mod server;
 mod transport;
 mod v1;
@@ -16,10 +17,12 @@ pub use abilities::Abilities;
 pub use client::{
     ClientEvent, Connection, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason, drive,
 };
+pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
 pub use incoming::{
     About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Which,
 };
 pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
+pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
 pub use transport::{Lines, duplex, stdio};

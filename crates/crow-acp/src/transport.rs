@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 const LINES_WAITING: usize = 64;
 
 /// A line longer than this is no message: the largest prompts, with images, stay well below.
-const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Bytes gathered for one write; a pipe holds as many.
 const WRITE_BYTES: usize = 64 * 1024;

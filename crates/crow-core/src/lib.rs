@@ -4,6 +4,7 @@
 //! Invariant: nothing here reads a clock, a file, a socket, a database or the environment, and nothing
 //! here knows a wire format. Everything is a value in and a value out.
 
+mod agents;
 mod compaction;
 mod confinement;
 mod front_matter;
@@ -27,6 +28,7 @@ pub mod shell;
 pub mod slash;
 pub mod undo;
 
+pub use agents::{AgentReach, AgentServer, TreeLimits};
 pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit, of_tools};
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;

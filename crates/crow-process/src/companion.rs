@@ -63,6 +63,11 @@ impl Companion {
         if let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
             return Some(how(status));
         }
+        self.kill().await
+    }
+
+    /// Kills its whole group and waits until it has gone.
+    pub async fn kill(mut self) -> Option<Ended> {
         self.group.kill();
         match timeout(REAP, self.child.wait()).await {
             Ok(status) => status.ok().map(how),

@@ -21,6 +21,7 @@ mod program;
 mod run;
 mod sandbox;
 mod spill;
+mod stderr;
 mod terminal;
 mod warden;
 
@@ -35,6 +36,7 @@ pub use output::{Kept, Output, Spilled};
 pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
 pub use run::{Bounds, run};
 pub use sandbox::{Support, sandbox_support};
+pub use stderr::Stderr;
 pub use warden::{Confine, StandingRules, WORD, Warden, watch};
 
 #[cfg(test)]

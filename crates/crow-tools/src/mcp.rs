@@ -18,7 +18,6 @@ mod prompts;
 mod resources;
 mod server;
 mod sse;
-mod stderr;
 mod tool;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

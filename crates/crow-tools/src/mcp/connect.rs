@@ -3,7 +3,7 @@
 use std::{error::Error, time::Duration};
 
 use crow_core::{McpServer, McpTransport};
-use crow_process::{Command, Companion, Ended, Groups, Pipes, accompany};
+use crow_process::{Command, Companion, Ended, Groups, Pipes, Stderr, accompany};
 use rmcp::{
     Peer, RoleClient,
     service::{ClientInitializeError, QuitReason, RunningService, serve_client_with_ct},
@@ -23,7 +23,6 @@ use super::{
     overlong::{Handshake, Overlong},
     server::End,
     sse,
-    stderr::Stderr,
 };
 use crate::tool::title;
 

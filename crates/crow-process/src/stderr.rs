@@ -1,4 +1,4 @@
-//! The end of what a program complained of. Kept apart from the protocol and bounded.
+//! The end of what a program at our side complained of. Kept apart from what it answers, and bounded.
 
 use std::{
     collections::VecDeque,
@@ -19,20 +19,22 @@ const KEPT_BYTES: usize = 4096;
 const DRAIN: Duration = Duration::from_millis(200);
 
 /// Reads a program's stderr until its end.
-pub(super) struct Stderr {
+#[derive(Debug)]
+pub struct Stderr {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
 }
 
 impl Stderr {
-    pub(super) fn read(pipe: impl AsyncRead + Send + Unpin + 'static, server: String) -> Self {
+    /// Starts to read; what comes is logged under the program's name.
+    pub fn read(pipe: impl AsyncRead + Send + Unpin + 'static, program: String) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::with_capacity(KEPT_BYTES)));
-        let reader = tokio::spawn(keep(pipe, server, kept.clone()));
+        let reader = tokio::spawn(keep(pipe, program, kept.clone()));
         Self { kept, reader }
     }
 
     /// Takes the end of what was said, once the program has gone.
-    pub(super) async fn end(mut self) -> String {
+    pub async fn end(mut self) -> String {
         // What is there is good enough.
         let _ = timeout(DRAIN, &mut self.reader).await;
         let kept: Vec<u8> =
@@ -47,10 +49,10 @@ impl Drop for Stderr {
     }
 }
 
-async fn keep(mut pipe: impl AsyncRead + Send + Unpin, server: String, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn keep(mut pipe: impl AsyncRead + Send + Unpin, program: String, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = vec![0; KEPT_BYTES];
     while let Ok(n_bytes @ 1..) = pipe.read(&mut buffer).await {
-        tracing::debug!(server, "stderr: {}", String::from_utf8_lossy(&buffer[..n_bytes]).trim_end());
+        tracing::debug!(program, "stderr: {}", String::from_utf8_lossy(&buffer[..n_bytes]).trim_end());
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(&buffer[..n_bytes]);
         let n_over = kept.len().saturating_sub(KEPT_BYTES);
