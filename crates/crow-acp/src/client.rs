@@ -1,170 +1,102 @@
 //! The client's end of a connection: drives an agent and hears what it says.
 
+mod events;
+mod wanted;
+
 use std::path::Path;
+use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, Content, Failure, FailureKind, PlanEntry, SessionId, Status, ToolKind};
-use sdk::schema::ProtocolVersion;
+use crow_core::{Failure, FailureKind, SessionId};
 use sdk::v1::schema as wire;
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::outbox::Subject;
+pub use self::events::{
+    ClientEvent, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason,
+};
+use self::wanted::Request;
+pub use self::wanted::{Upstream, Want, Wanted};
+use crate::abilities::Abilities;
 use crate::transport::Lines;
-use crate::v1;
+use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
-/// What an agent tells a client.
-#[derive(Debug)]
-pub enum ClientEvent {
-    /// An update of a session.
-    Heard {
-        /// Of which session.
-        session: SessionId,
-        /// What was said.
-        heard: Heard,
-    },
-    /// A question that needs the person; dropped, it is answered as one of a turn that was stopped.
-    Permission {
-        /// In which session.
-        session: SessionId,
-        /// What is asked.
-        question: PermissionQuestion,
-        /// Where the chosen id goes.
-        answer: oneshot::Sender<PermissionAnswer>,
-    },
+/// An agent that downloads itself when it starts takes this long at worst; one that takes longer never answers.
+pub const HELLO_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What a client says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Hello {
+    /// Its version.
+    pub version: &'static str,
+    /// What it can do for the agent.
+    pub abilities: Abilities,
 }
 
-/// An update as a client hears it, from any agent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
-    /// What the person said, in replay.
-    Prompt(String),
-    /// The model's words.
-    Text(String),
-    /// The model's reasoning.
-    Thought(String),
-    /// A call, new or changed; what is absent stays as it was.
-    Call {
-        /// The agent's name for it.
-        id: String,
-        /// One line for the person.
-        title: Option<String>,
-        /// For the icon.
-        kind: Option<ToolKind>,
-        /// Where it stands.
-        status: Option<Status>,
-        /// What is shown in it.
-        content: Option<Vec<Content>>,
-        /// What the model passed.
-        input: Option<Value>,
-    },
-    /// The whole plan.
-    Plan(Vec<PlanEntry>),
-    /// The session's title.
-    Title(String),
-    /// How full the context is.
-    Usage {
-        /// Tokens in context.
-        used: u64,
-        /// The model's window.
-        size: u64,
-    },
-    /// The mode in force.
-    Mode(String),
-    /// The commands on offer.
-    Commands(Vec<CommandInfo>),
-    /// Something the person should know.
-    Notice(String),
-    /// How an attempt ended to make the conversation shorter for the model.
-    Compaction(String),
+/// What an agent says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AgentAbilities {
+    /// It opens stored sessions and tells what was said in them.
+    pub loads: bool,
+    /// It opens stored sessions and tells nothing.
+    pub resumes: bool,
+    /// It takes words for a turn that runs.
+    pub steers: bool,
 }
 
-/// A call that needs a person's word.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PermissionQuestion {
-    /// What a yes would be about.
-    pub subject: Subject,
-    /// The agent's name for the call.
-    pub call: String,
-    /// What it would do.
-    pub title: String,
-    /// With what.
-    pub input: Option<Value>,
-    /// What is shown with it.
-    pub content: Vec<Content>,
-    /// The answers on offer.
-    pub choices: Vec<PermissionChoice>,
-}
-
-/// What a client answers.
+/// What a session is to be, for an agent that is Crow too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionAnswer {
-    /// The id of one of the choices.
-    Chosen(String),
-    /// There is nobody to ask.
-    Nobody {
-        /// Why not, to stand in brackets.
-        why: &'static str,
-    },
+pub struct Birth {
+    /// Its name.
+    pub session: SessionId,
+    /// The session that starts it.
+    pub parent: SessionId,
 }
 
-/// One answer on offer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PermissionChoice {
-    /// What to answer.
-    pub id: String,
-    /// What the person reads.
-    pub name: String,
-    /// Whether it is a yes.
-    pub allows: bool,
-    /// Whether it holds from here on.
-    pub always: bool,
-}
-
-/// Why a turn stopped.
+/// How a turn ended, as its agent says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    /// The agent has nothing more to do.
-    EndTurn,
-    /// The output limit.
-    MaxTokens,
-    /// The limit of model calls.
-    MaxTurnRequests,
-    /// The model refused.
-    Refusal,
-    /// It was stopped.
-    Cancelled,
-}
-
-impl StopReason {
-    /// Spells the reason as the protocol does.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::EndTurn => "end_turn",
-            Self::MaxTokens => "max_tokens",
-            Self::MaxTurnRequests => "max_turn_requests",
-            Self::Refusal => "refusal",
-            Self::Cancelled => "cancelled",
-        }
-    }
+pub struct Prompted {
+    /// Why it stopped.
+    pub reason: StopReason,
+    /// Tokens the session has cost so far, where the agent tells.
+    pub spent: Option<u64>,
 }
 
 /// A connected agent, as a client drives it.
 #[derive(Debug, Clone)]
 pub struct Connection {
     agent: sdk::v1::ConnectionTo<sdk::Agent>,
+    abilities: AgentAbilities,
 }
 
 impl Connection {
+    /// What the agent can do.
+    pub fn abilities(&self) -> AgentAbilities {
+        self.abilities
+    }
+
     /// Opens a session.
     pub async fn new_session(&self, cwd: &Path) -> Result<SessionId, Failure> {
-        let opened = self.request(wire::NewSessionRequest::new(cwd)).await?;
+        self.open(wire::NewSessionRequest::new(cwd)).await
+    }
+
+    /// Opens a session that another one starts. Who is not Crow names it as it likes.
+    pub async fn new_child(&self, cwd: &Path, birth: &Birth) -> Result<SessionId, Failure> {
+        self.open(wire::NewSessionRequest::new(cwd).meta(v1::birth_meta(birth))).await
+    }
+
+    async fn open(&self, request: wire::NewSessionRequest) -> Result<SessionId, Failure> {
+        let opened = self.request(request).await?;
         Ok(SessionId::new(&*opened.session_id.0))
     }
 
     /// Opens a stored session; what was said in it is heard before this returns.
     pub async fn load_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
         self.request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
+    }
+
+    /// Opens a stored session and hears nothing of what was said in it.
+    pub async fn resume_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
+        self.request(wire::ResumeSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
     }
 
     /// Opens a copy of a stored session and gives its name.
@@ -185,10 +117,17 @@ impl Connection {
     }
 
     /// Sends a prompt and waits for the end of its turn.
-    pub async fn prompt(&self, session: &SessionId, text: &str) -> Result<StopReason, Failure> {
+    pub async fn prompt(&self, session: &SessionId, text: &str) -> Result<Prompted, Failure> {
         let ended =
             self.request(wire::PromptRequest::new(v1::session_id(session), vec![text.into()])).await?;
-        Ok(v1::stop_reason(ended.stop_reason))
+        let spent = ended.usage.map(|usage| usage.total_tokens);
+        Ok(Prompted { reason: v1::stop_reason(ended.stop_reason), spent })
+    }
+
+    /// Says something to the turn that runs.
+    pub async fn steer(&self, session: &SessionId, text: &str) -> Result<(), Failure> {
+        let request = SteerRequest { session_id: v1::session_id(session), prompt: vec![text.into()] };
+        self.request(request).await.map(drop)
     }
 
     /// Stops the turn that runs; its prompt is answered all the same.
@@ -211,62 +150,163 @@ impl Connection {
 /// Connects to an agent, says hello, and runs `main` with the connection. What the agent says goes to `events`.
 pub async fn drive<R>(
     lines: Lines,
-    version: &'static str,
+    hello: Hello,
     events: mpsc::Sender<ClientEvent>,
     main: impl AsyncFnOnce(Connection) -> R,
 ) -> Result<R, Failure> {
-    let questions = events.clone();
-    let driven = sdk::Client
-        .v1()
-        .name("crow-client")
-        .on_receive_notification(
-            async move |update: wire::SessionNotification, _| {
-                let session = SessionId::new(&*update.session_id.0);
-                if let Some(heard) = v1::heard(update.update)
-                    && events.send(ClientEvent::Heard { session, heard }).await.is_err()
-                {
-                    tracing::debug!("nobody listens to the agent any longer");
-                }
-                Ok(())
-            },
-            sdk::on_receive_notification!(),
-        )
-        .on_receive_request(
-            async move |request: wire::RequestPermissionRequest,
-                        responder: sdk::Responder<wire::RequestPermissionResponse, sdk::V1>,
-                        _| {
-                let (session, question) = v1::question(request);
-                let (answer, answered) = oneshot::channel();
-                if questions.send(ClientEvent::Permission { session, question, answer }).await.is_err() {
-                    tracing::debug!("nobody is left to answer the agent");
-                }
-                tokio::spawn(async move {
-                    let sent = match answered.await {
-                        Ok(PermissionAnswer::Chosen(id)) => {
-                            responder.respond(v1::permission_response(Some(id)))
-                        }
-                        Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::nobody(why)),
-                        Err(_) => responder.respond(v1::permission_response(None)),
-                    };
-                    if let Err(error) = sent {
-                        tracing::debug!(%error, "the agent is gone; its question is dropped");
-                    }
-                });
-                Ok(())
-            },
-            sdk::on_receive_request!(),
-        )
+    let ear = Ear(events);
+    let driven = listening(&ear)
         .connect_with(sdk::Lines::new(lines.outgoing, lines.incoming), async |agent| {
-            let session =
-                wire::ClientSessionCapabilities::new().compaction(wire::CompactionCapabilities::new());
-            let hello = wire::InitializeRequest::new(ProtocolVersion::V1)
-                .client_capabilities(wire::ClientCapabilities::new().session(session))
-                .client_info(wire::Implementation::new("crow-cli", version));
-            agent.send_request(hello).block_task().await?;
-            Ok(main(Connection { agent }).await)
+            let said = agent.send_request(v1::hello(hello)).block_task();
+            let answer = match tokio::time::timeout(HELLO_WAIT_MAX, said).await {
+                Ok(answer) => answer?,
+                Err(_) => return Ok(Err(silent())),
+            };
+            match v1::agent_abilities(&answer) {
+                Ok(abilities) => Ok(Ok(main(Connection { agent, abilities }).await)),
+                Err(failure) => Ok(Err(failure)),
+            }
         })
         .await;
     driven.map_err(|error| {
         Failure::new(FailureKind::Protocol, format!("The connection to the agent broke: {}.", error.message))
-    })
+    })?
+}
+
+fn silent() -> Failure {
+    let why = format!("The agent did not answer `initialize` within {} s.", HELLO_WAIT_MAX.as_secs());
+    Failure::new(FailureKind::Protocol, why)
+}
+
+/// Where what an agent says goes.
+#[derive(Clone)]
+struct Ear(mpsc::Sender<ClientEvent>);
+
+type Handled = Result<(), sdk::Error>;
+type Responder<T> = sdk::Responder<T, sdk::V1>;
+
+impl Ear {
+    /// Hands an event on. While nobody takes it the agent is not read, which is how it is held back.
+    async fn pass_on(&self, event: ClientEvent) -> Handled {
+        if self.0.send(event).await.is_err() {
+            tracing::debug!("nobody listens to the agent any longer");
+        }
+        Ok(())
+    }
+
+    async fn update(&self, update: wire::SessionNotification) -> Handled {
+        let session = SessionId::new(&*update.session_id.0);
+        match v1::heard(update.update) {
+            Some(heard) => self.pass_on(ClientEvent::Heard { session, heard }).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn question(
+        &self,
+        request: wire::RequestPermissionRequest,
+        responder: Responder<wire::RequestPermissionResponse>,
+    ) -> Handled {
+        let (session, question) = v1::question(request);
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(async move {
+            let taken_back = responder.cancellation();
+            let answered = tokio::select! {
+                biased;
+                () = taken_back.cancelled() => return reply(responder.respond(v1::permission_response(None))),
+                answered = answered => answered,
+            };
+            reply(match answered {
+                Ok(PermissionAnswer::Chosen(id)) => responder.respond(v1::permission_response(Some(id))),
+                Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::nobody(&why)),
+                Err(_) => responder.respond(v1::permission_response(None)),
+            });
+        });
+        self.pass_on(ClientEvent::Permission { session, question, answer }).await
+    }
+
+    async fn wanted(&self, session: &wire::SessionId, request: Request) -> Handled {
+        let session = SessionId::new(&*session.0);
+        self.pass_on(ClientEvent::Wanted(Wanted { session, request })).await
+    }
+
+    async fn claim(&self, request: ClaimRequest, responder: Responder<ClaimResponse>) -> Handled {
+        let session = SessionId::new(&*request.session_id.0);
+        let (answer, answered) = oneshot::channel::<Result<u64, String>>();
+        tokio::spawn(async move {
+            reply(match answered.await {
+                Ok(Ok(claim)) => responder.respond(ClaimResponse { claim }),
+                Ok(Err(why)) => responder.respond_with_error(v1::nobody(&why)),
+                Err(_) => responder.respond_with_error(v1::nobody("there is nobody to ask for a place")),
+            });
+        });
+        self.pass_on(ClientEvent::Claim { session, answer }).await
+    }
+
+    async fn released(&self, release: ReleaseNotification) -> Handled {
+        self.pass_on(ClientEvent::Released { claim: release.claim }).await
+    }
+}
+
+/// Adds one handler for each thing that an agent may want of files and terminals.
+macro_rules! wants {
+    ($builder:expr, $ear:expr, $($kind:ident: $request:ident),+ $(,)?) => {
+        $builder$(.on_receive_request(
+            {
+                let ear = $ear.clone();
+                async move |request: wire::$request, responder, _| {
+                    let session = request.session_id.clone();
+                    ear.wanted(&session, Request::$kind(request, responder)).await
+                }
+            },
+            sdk::on_receive_request!(),
+        ))+
+    };
+}
+
+fn listening(
+    ear: &Ear,
+) -> sdk::v1::Builder<
+    sdk::Client,
+    impl sdk::HandleDispatchFrom<sdk::Agent> + 'static,
+    impl sdk::RunWithConnectionTo<sdk::Agent> + 'static,
+    impl sdk::HandleConnectionClose<sdk::Agent> + 'static,
+> {
+    let (updates, questions, claims, releases) = (ear.clone(), ear.clone(), ear.clone(), ear.clone());
+    let listening = sdk::Client
+        .v1()
+        .name("crow-client")
+        .on_receive_notification(
+            async move |update, _| updates.update(update).await,
+            sdk::on_receive_notification!(),
+        )
+        .on_receive_notification(
+            async move |release, _| releases.released(release).await,
+            sdk::on_receive_notification!(),
+        )
+        .on_receive_request(
+            async move |request, responder, _| questions.question(request, responder).await,
+            sdk::on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request, responder, _| claims.claim(request, responder).await,
+            sdk::on_receive_request!(),
+        );
+    wants!(
+        listening,
+        ear,
+        Read: ReadTextFileRequest,
+        Write: WriteTextFileRequest,
+        Create: CreateTerminalRequest,
+        Output: TerminalOutputRequest,
+        Wait: WaitForTerminalExitRequest,
+        Kill: KillTerminalRequest,
+        Release: ReleaseTerminalRequest,
+    )
+}
+
+fn reply(sent: Result<(), sdk::Error>) {
+    if let Err(error) = sent {
+        tracing::debug!(%error, "the agent is gone; its answer is dropped");
+    }
 }

@@ -15,7 +15,8 @@ mod v1;
 
 pub use abilities::Abilities;
 pub use client::{
-    ClientEvent, Connection, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason, drive,
+    AgentAbilities, Birth, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, PermissionAnswer,
+    PermissionChoice, PermissionQuestion, Prompted, StopReason, Upstream, Want, Wanted, drive,
 };
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};

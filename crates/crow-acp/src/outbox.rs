@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::weight::{content_bytes, weight};
 use crate::abilities::{Abilities, Said};
+use crate::client::{PermissionAnswer, PermissionQuestion};
 use crate::editor::Editor;
 use crate::v1;
 
@@ -31,6 +32,9 @@ const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
 /// A question asked in the evening is answered in the morning; after that nobody will.
 const ANSWER_WAIT_MAX: Duration = Duration::from_hours(12);
+
+/// A place is counted in memory, whatever stands between.
+const CLAIM_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Output that waits for a client that is behind; a terminal shows its end, so the end is kept.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -154,6 +158,48 @@ impl Client {
         R::Response: Send,
     {
         self.connection.send_request(request).detach();
+    }
+
+    /// Asks the person what a child of a session wants to know, in the place of the call that started it; nothing
+    /// when nobody waits for the answer any longer.
+    pub async fn ask_for_child(
+        &self,
+        session: &SessionId,
+        (call, who): (CallId, &str),
+        question: &PermissionQuestion,
+        cut: &CancellationToken,
+    ) -> Option<PermissionAnswer> {
+        let answer = async {
+            self.flushed(session).await;
+            self.request(v1::permission_request_of_child(session, (call, who), question)).await
+        };
+        tokio::select! {
+            biased;
+            () = cut.cancelled() => None,
+            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+                Ok(_) if self.is_gone() => None,
+                Ok(answer) => v1::answered_for_child(answer, question),
+                Err(_) => Some(PermissionAnswer::Nobody { why: "nobody answered for twelve hours".into() }),
+            },
+        }
+    }
+
+    /// Asks a client that counts the agents of a tree for a place for one more.
+    pub async fn claim(&self, session: &SessionId) -> Result<u64, String> {
+        let request = v1::ClaimRequest { session_id: v1::session_id(session) };
+        let answer = tokio::time::timeout(CLAIM_WAIT_MAX, self.request(request)).await;
+        match answer {
+            Ok(Ok(answer)) => Ok(answer.claim),
+            Ok(Err(error)) => Err(error.message),
+            Err(_) => Err("the agent above did not say whether there is room".to_owned()),
+        }
+    }
+
+    /// Gives such a place back.
+    pub fn release(&self, claim: u64) {
+        if let Err(error) = self.connection.send_notification(v1::ReleaseNotification { claim }) {
+            tracing::debug!(%error, "the client is gone, and every place with it");
+        }
     }
 
     /// Asks the person whether a call may run.

@@ -22,6 +22,7 @@ mod heard;
 mod opening;
 mod permission;
 mod refused;
+mod tree;
 
 pub(crate) use beyond::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steered};
 pub(crate) use client_side::{
@@ -33,8 +34,14 @@ pub(crate) use opening::{
     abilities, config_options, initialized, place, session_forked, session_loaded, session_opened,
     session_page, session_resumed, sign_in_method,
 };
-pub(crate) use permission::{answered, nobody, permission_request, permission_response};
+pub(crate) use permission::{
+    answered, answered_for_child, nobody, permission_request, permission_request_of_child,
+    permission_response,
+};
 pub(crate) use refused::with_kind;
+pub(crate) use tree::{
+    ClaimRequest, ClaimResponse, ReleaseNotification, agent_abilities, birth, birth_meta, hello,
+};
 
 /// How each notification starts on the wire; counted to know how many are on their way.
 const UPDATE_LINE: &str = r#"{"jsonrpc":"2.0","method":"session/update""#;
@@ -117,6 +124,7 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         ),
         Update::Call { .. }
         | Update::CallChanged { .. }
+        | Update::CallAgain { .. }
         | Update::Terminal { .. }
         | Update::Output { .. }
         | Update::Exited { .. } => return calls::spell(update),
@@ -129,7 +137,12 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Changed(at) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(at))
         }
-        Update::Usage { used, size } => wire::SessionUpdate::UsageUpdate(wire::UsageUpdate::new(used, size)),
+        Update::Usage { used, size, spent } => {
+            let usage = wire::UsageUpdate::new(used, size);
+            wire::SessionUpdate::UsageUpdate(
+                usage.meta(spent.filter(|_| client.depth.is_some()).and_then(tree::spent_meta)),
+            )
+        }
         Update::Mode(mode) => {
             wire::SessionUpdate::CurrentModeUpdate(wire::CurrentModeUpdate::new(mode.as_str()))
         }

@@ -1,6 +1,6 @@
 //! A client that never answers, with a clock that runs when everybody waits.
 
-use crow_acp::{About, Answered, Incoming, OfferAlways, Question, Subject};
+use crow_acp::{Abilities, About, Answered, Hello, Incoming, OfferAlways, Question, Subject};
 use crow_core::{CallId, Facets, SessionId, ToolKind, Touch};
 use serde_json::Map;
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +18,8 @@ async fn a_question_that_nobody_answers_is_given_up() {
     }));
     let facets =
         Facets { title: "write".into(), kind: ToolKind::Edit, locations: Vec::new(), touch: Touch::Nothing };
-    let answered = crow_acp::drive(to_agent, "1", events, async |_| {
+    let hello = Hello { version: "1", abilities: Abilities::default() };
+    let answered = crow_acp::drive(to_agent, hello, events, async |_| {
         let question = Question {
             subject: Subject::Call,
             call: CallId::at(1, 0),

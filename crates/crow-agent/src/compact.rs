@@ -114,7 +114,7 @@ async fn commit(
     let (summary, used) = (by.summary.clone(), by.tokens_after);
     let misfit = talk.transcript.compact(by).err();
     news.end(CompactionStage::Done { summary }, &text);
-    cx.client.tell(cx.session, Update::Usage { used, size: cx.window() });
+    cx.client.tell(cx.session, Update::Usage { used, size: cx.window(), spent: None });
     // What the model was told of skills may be gone with the rest.
     cx.stock.forget_known().await;
     match misfit {
@@ -131,7 +131,7 @@ async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, St
     open::recover(cx.kit, cx.session, talk).await?;
     talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
     let used = talk.transcript.fill().tokens;
-    cx.client.tell(cx.session, Update::Usage { used, size: cx.window() });
+    cx.client.tell(cx.session, Update::Usage { used, size: cx.window(), spent: None });
     let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));
     Ok((Compacted::Done, text))
 }

@@ -30,7 +30,7 @@ pub(crate) fn compaction(by: &Compaction, window: u64) -> [Update; 3] {
     [
         compact::begun(id.clone()),
         Update::Compaction { id, stage, text: compact::sentence(by) },
-        Update::Usage { used: by.tokens_after, size: window },
+        Update::Usage { used: by.tokens_after, size: window, spent: None },
     ]
 }
 
@@ -57,7 +57,11 @@ pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64)
             if !reply.text.is_empty() {
                 updates.push(Update::Text { message: message(), text: reply.text.clone() });
             }
-            updates.extend(reply.usage.map(|usage| Update::Usage { used: usage.total(), size: window }));
+            updates.extend(reply.usage.map(|usage| Update::Usage {
+                used: usage.total(),
+                size: window,
+                spent: None,
+            }));
             updates
         }
         Entry::Result { call: id, facets, outcome } => {

@@ -211,7 +211,8 @@ impl TurnCx<'_> {
         }
         believe(talk, entry)?;
         if let Some(usage) = usage {
-            self.client.tell(self.session, Update::Usage { used: usage.total(), size: self.window() });
+            self.client
+                .tell(self.session, Update::Usage { used: usage.total(), size: self.window(), spent: None });
         }
         Ok(())
     }

@@ -54,6 +54,17 @@ pub enum Update {
         /// What is shown in it from here on; `None` leaves it as it is.
         content: Option<Vec<Content>>,
     },
+    /// A call as it was before a question stood in its place.
+    CallAgain {
+        /// Which.
+        call: CallId,
+        /// Its title, kind and places.
+        facets: Facets,
+        /// Where it stands.
+        status: Status,
+        /// What is shown in it.
+        content: Vec<Content>,
+    },
     /// The whole plan.
     Plan(Vec<PlanEntry>),
     /// The session's title.
@@ -89,6 +100,8 @@ pub enum Update {
         used: u64,
         /// The model's window.
         size: u64,
+        /// Tokens that the session and its children have cost since it was opened.
+        spent: Option<u64>,
     },
     /// The mode in force.
     Mode(crate::Mode),

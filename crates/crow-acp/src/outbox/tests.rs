@@ -34,6 +34,7 @@ fn shown(update: &Update) -> String {
         Update::Output { call, text } => format!("{call} printed {text:?}"),
         Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
         Update::Prompt { .. }
+        | Update::CallAgain { .. }
         | Update::Call { .. }
         | Update::Plan(_)
         | Update::Title(_)

@@ -14,7 +14,9 @@ pub(super) fn weight(update: &Update) -> usize {
         Update::Compaction { text, .. } => text.len(),
         Update::Prompt { part, .. } => part_bytes(part),
         Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
-        Update::CallChanged { content: Some(content), .. } => content_bytes(content),
+        Update::CallChanged { content: Some(content), .. } | Update::CallAgain { content, .. } => {
+            content_bytes(content)
+        }
         Update::CallChanged { content: None, .. }
         | Update::Plan(_)
         | Update::Title(_)

@@ -50,6 +50,14 @@ pub(super) fn spell(update: Update) -> Option<wire::SessionUpdate> {
                 .content(content.map(|content| content.into_iter().map(tool_content).collect::<Vec<_>>()));
             wire::SessionUpdate::ToolCallUpdate(wire::ToolCallUpdate::new(call.to_string(), fields))
         }
+        Update::CallAgain { call, facets, status, content } => {
+            let fields = wire::ToolCallUpdateFields::new()
+                .title(facets.title.clone())
+                .kind(tool_kind(facets.kind))
+                .status(tool_status(status))
+                .content(content.into_iter().map(tool_content).collect::<Vec<_>>());
+            wire::SessionUpdate::ToolCallUpdate(wire::ToolCallUpdate::new(call.to_string(), fields))
+        }
         _ => return None,
     })
 }

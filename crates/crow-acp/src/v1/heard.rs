@@ -49,7 +49,10 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
             Heard::Commands(commands.collect())
         }
         wire::SessionUpdate::SessionInfoUpdate(info) => Heard::Title(info.title.value()?.clone()),
-        wire::SessionUpdate::UsageUpdate(usage) => Heard::Usage { used: usage.used, size: usage.size },
+        wire::SessionUpdate::UsageUpdate(usage) => {
+            let spent = super::tree::spent(usage.meta.as_ref());
+            Heard::Usage { used: usage.used, size: usage.size, spent }
+        }
         wire::SessionUpdate::CurrentModeUpdate(mode) => Heard::Mode(mode.current_mode_id.0.to_string()),
         wire::SessionUpdate::Notice(notice) => Heard::Notice(notice.title),
         wire::SessionUpdate::CompactionUpdate(update) => Heard::Compaction(compaction(update)?),
@@ -77,6 +80,7 @@ pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, P
         subject,
         call: request.tool_call.tool_call_id.0.to_string(),
         title: fields.title.unwrap_or_else(|| "run a tool".into()),
+        kind: fields.kind.as_ref().map_or(ToolKind::Other, tool_kind),
         input: fields.raw_input,
         content: content.into_iter().filter_map(tool_content).collect(),
         choices: choices.collect(),

@@ -1,10 +1,11 @@
 //! Spells questions that need a person's word, and reads the answers.
 
 use agent_client_protocol as sdk;
-use crow_core::{Content, SessionId};
+use crow_core::{CallId, Content, SessionId};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
+use crate::client::{PermissionAnswer, PermissionQuestion};
 use crate::outbox::{Answered, OfferAlways, Question, Subject};
 use crate::v1::calls::{locations, tool_content, tool_kind};
 use crate::v1::opening::meta;
@@ -56,6 +57,54 @@ pub(crate) fn permission_request(
     match question.subject {
         Subject::Call => request,
         Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
+    }
+}
+
+/// Spells a question of a child, in the place of the call that started it, with the child's own answers.
+pub(crate) fn permission_request_of_child(
+    session: &SessionId,
+    (call, who): (CallId, &str),
+    question: &PermissionQuestion,
+) -> wire::RequestPermissionRequest {
+    let asker = Content::Text(format!("Asked by {who}."));
+    let shown = std::iter::once(asker).chain(question.content.iter().cloned());
+    let fields = wire::ToolCallUpdateFields::new()
+        .title(format!("{who}: {}", question.title))
+        .kind(tool_kind(question.kind))
+        .status(wire::ToolCallStatus::Pending)
+        .content(shown.map(tool_content).collect::<Vec<_>>())
+        .raw_input(question.input.clone());
+    let options = question.choices.iter().map(|choice| {
+        let kind = match (choice.allows, choice.always) {
+            (true, false) => wire::PermissionOptionKind::AllowOnce,
+            (true, true) => wire::PermissionOptionKind::AllowAlways,
+            (false, false) => wire::PermissionOptionKind::RejectOnce,
+            (false, true) => wire::PermissionOptionKind::RejectAlways,
+        };
+        wire::PermissionOption::new(choice.id.clone(), choice.name.clone(), kind)
+    });
+    let call = wire::ToolCallUpdate::new(call.to_string(), fields);
+    let request = wire::RequestPermissionRequest::new(session_id(session), call, options.collect::<Vec<_>>());
+    match question.subject {
+        Subject::Call => request,
+        Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
+    }
+}
+
+/// Reads the answer to a question of a child; nothing when it was closed without one. What was not offered is no
+/// answer.
+pub(crate) fn answered_for_child(
+    answer: Result<wire::RequestPermissionResponse, sdk::Error>,
+    question: &PermissionQuestion,
+) -> Option<PermissionAnswer> {
+    match answer.map(|answer| answer.outcome) {
+        Ok(wire::RequestPermissionOutcome::Selected(selected)) => {
+            let id = selected.option_id.0.to_string();
+            let is_offered = question.choices.iter().any(|choice| choice.id == id);
+            is_offered.then_some(PermissionAnswer::Chosen(id))
+        }
+        Ok(_) => None,
+        Err(error) => Some(PermissionAnswer::Nobody { why: error.message.into() }),
     }
 }
 

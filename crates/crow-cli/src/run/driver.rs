@@ -148,7 +148,7 @@ impl Driver {
     /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
     async fn turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnEnd, Exit> {
         let connection = self.connection.clone();
-        let ended = connection.prompt(session, prompt);
+        let ended = async { connection.prompt(session, prompt).await.map(|prompted| prompted.reason) };
         tokio::pin!(ended);
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -199,6 +199,12 @@ impl Driver {
                 return Ok(None);
             }
             ClientEvent::Permission { question, answer, .. } => (question, answer),
+            ClientEvent::Wanted(wanted) => {
+                wanted.refuse("a terminal has no files and terminals to lend");
+                return Ok(None);
+            }
+            // Dropped, a claim is refused: what starts children here counts them itself.
+            ClientEvent::Claim { .. } | ClientEvent::Released { .. } => return Ok(None),
         };
         if interrupt == Interrupt::Leaves {
             return Ok(None);
@@ -212,7 +218,7 @@ impl Driver {
             if question.subject == Subject::Call {
                 self.refused = Refused::Something;
             }
-            give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on" });
+            give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on".into() });
             return Ok(None);
         }
         self.plan.speaker.pause()?;

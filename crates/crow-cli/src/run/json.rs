@@ -70,7 +70,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 });
                 json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
             }
-            Heard::Usage { used, size } => json!({"type": "usage", "used": used, "size": size}),
+            Heard::Usage { used, size, .. } => json!({"type": "usage", "used": used, "size": size}),
             Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) => return Ok(()),
         };
         self.line(&event)

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_acp::{Heard, StopReason};
+use crow_acp::{Abilities, Heard, Hello, StopReason};
 use crow_core::{Failure, FailureKind, SessionId};
 use tokio::sync::mpsc;
 
@@ -113,7 +113,9 @@ where
     let (client, server) = crow_acp::duplex();
     let (events, heard) = mpsc::channel(EVENTS_LEN);
     let agent = tokio::spawn(crow_agent::serve(server, agent::about(), agent::stop_signal(), load));
-    let driven = crow_acp::drive(client, agent::VERSION, events, async |connection| {
+    let abilities = Abilities { compactions: true, ..Abilities::default() };
+    let hello = Hello { version: agent::VERSION, abilities };
+    let driven = crow_acp::drive(client, hello, events, async |connection| {
         let typed = Typed::default();
         Driver { connection, heard, signals, plan, typed, refused: Refused::Nothing }.run().await
     });

@@ -38,7 +38,7 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
             lines.heard(Heard::Plan(vec![entry]))?;
             lines.heard(Heard::Text("It is ".into()))?;
             lines.heard(Heard::Text("done.".into()))?;
-            lines.heard(Heard::Usage { used: 10, size: 100 })?;
+            lines.heard(Heard::Usage { used: 10, size: 100, spent: None })?;
             lines.result(StopReason::EndTurn)
         },
         &expect![[r#"

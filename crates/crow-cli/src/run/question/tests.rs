@@ -1,3 +1,4 @@
+use crow_core::ToolKind;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -14,6 +15,7 @@ fn question(title: &str, input: Value) -> PermissionQuestion {
         subject: Subject::Call,
         call: "1".into(),
         title: title.into(),
+        kind: ToolKind::Other,
         input: Some(input),
         content: Vec::new(),
         choices: vec![

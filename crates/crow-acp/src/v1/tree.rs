@@ -1,0 +1,107 @@
+//! What agents of a tree tell each other beyond the protocol, in `_meta` and in methods of their own: how deep one
+//! stands, what its session is to be, and whether there is room for another.
+
+use agent_client_protocol as sdk;
+use crow_core::{Failure, FailureKind, SessionId};
+use sdk::schema::ProtocolVersion;
+use sdk::v1::schema as wire;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::client::{AgentAbilities, Birth, Hello};
+use crate::v1::opening::meta;
+
+/// Under which key of a `_meta` our own words stand.
+const CROW: &str = "crow";
+
+/// Names of sessions are words with dashes; nothing else becomes one by somebody's wish.
+const NAME_BYTES_MAX: usize = 100;
+
+/// Asks for a place for one more child.
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
+#[request(method = "_crow/claim", response = ClaimResponse)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClaimRequest {
+    pub(crate) session_id: wire::SessionId,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcResponse)]
+pub(crate) struct ClaimResponse {
+    pub(crate) claim: u64,
+}
+
+/// Gives a place back.
+#[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcNotification)]
+#[notification(method = "_crow/release")]
+pub(crate) struct ReleaseNotification {
+    pub(crate) claim: u64,
+}
+
+/// Spells the first request to an agent.
+pub(crate) fn hello(hello: Hello) -> wire::InitializeRequest {
+    let can = hello.abilities;
+    let compaction = can.compactions.then(wire::CompactionCapabilities::new);
+    let notices = can.notices.then(wire::NoticeCapabilities::new);
+    let session = wire::ClientSessionCapabilities::new().compaction(compaction).notices(notices);
+    let files =
+        wire::FileSystemCapabilities::new().read_text_file(can.reads_files).write_text_file(can.writes_files);
+    let place = can.depth.map(|depth| json!({ CROW: { "depth": depth } }));
+    let capabilities = wire::ClientCapabilities::new()
+        .fs(files)
+        .terminal(can.terminals)
+        .session(session)
+        .meta(place.and_then(meta));
+    wire::InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(capabilities)
+        .client_info(wire::Implementation::new("crow-cli", hello.version))
+}
+
+/// Reads an agent's first answer.
+pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<AgentAbilities, Failure> {
+    if answer.protocol_version != ProtocolVersion::V1 {
+        let why = format!(
+            "The agent speaks version {} of the protocol; Crow speaks version 1.",
+            answer.protocol_version
+        );
+        return Err(Failure::new(FailureKind::Protocol, why));
+    }
+    let steering = answer.meta.as_ref().and_then(|meta| meta.get("steering"));
+    Ok(AgentAbilities {
+        loads: answer.agent_capabilities.load_session,
+        resumes: answer.agent_capabilities.session_capabilities.resume.is_some(),
+        steers: steering.and_then(|steering| steering.get("supported")).and_then(Value::as_bool)
+            == Some(true),
+    })
+}
+
+/// Reads how deep in a tree the client has us stand.
+pub(super) fn depth(said: Option<&wire::Meta>) -> Option<u32> {
+    let depth = said?.get(CROW)?.get("depth")?.as_u64()?;
+    Some(u32::try_from(depth).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn birth_meta(birth: &Birth) -> Option<wire::Meta> {
+    meta(json!({ CROW: { "session": birth.session.as_str(), "parent": birth.parent.as_str() } }))
+}
+
+/// Reads what a session is to be; nothing of what is no name of a session.
+pub(crate) fn birth(said: Option<&wire::Meta>) -> Option<Birth> {
+    let crow = said?.get(CROW)?;
+    let name = |key: &str| {
+        let name = crow.get(key)?.as_str()?;
+        let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_fine);
+        is_name.then(|| SessionId::new(name))
+    };
+    Some(Birth { session: name("session")?, parent: name("parent")? })
+}
+
+/// Spells what a session and its children have cost.
+pub(super) fn spent_meta(tokens: u64) -> Option<wire::Meta> {
+    meta(json!({ CROW: { "spent": tokens } }))
+}
+
+/// Reads what a session and its children have cost.
+pub(super) fn spent(said: Option<&wire::Meta>) -> Option<u64> {
+    said?.get(CROW)?.get("spent")?.as_u64()
+}
