@@ -4,10 +4,12 @@ mod events;
 mod wanted;
 
 use std::path::Path;
+use std::task::Poll;
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
 use crow_core::{Failure, FailureKind, SessionId};
+use futures_util::{StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,11 +19,14 @@ pub use self::events::{
 use self::wanted::Request;
 pub use self::wanted::{Upstream, Want, Wanted};
 use crate::abilities::Abilities;
-use crate::transport::Lines;
+use crate::transport::{IncomingLines, Lines};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
 /// An agent that downloads itself when it starts takes this long at worst; one that takes longer never answers.
 pub const HELLO_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Lines that are read before what they say is heard; no more than a listener's inbox holds.
+const LINES_AT_ONCE: u32 = 32;
 
 /// What a client says of itself.
 #[derive(Debug, Clone, Copy)]
@@ -41,15 +46,6 @@ pub struct AgentAbilities {
     pub resumes: bool,
     /// It takes words for a turn that runs.
     pub steers: bool,
-}
-
-/// What a session is to be, for an agent that is Crow too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Birth {
-    /// Its name.
-    pub session: SessionId,
-    /// The session that starts it.
-    pub parent: SessionId,
 }
 
 /// How a turn ended, as its agent says.
@@ -76,16 +72,7 @@ impl Connection {
 
     /// Opens a session.
     pub async fn new_session(&self, cwd: &Path) -> Result<SessionId, Failure> {
-        self.open(wire::NewSessionRequest::new(cwd)).await
-    }
-
-    /// Opens a session that another one starts. Who is not Crow names it as it likes.
-    pub async fn new_child(&self, cwd: &Path, birth: &Birth) -> Result<SessionId, Failure> {
-        self.open(wire::NewSessionRequest::new(cwd).meta(v1::birth_meta(birth))).await
-    }
-
-    async fn open(&self, request: wire::NewSessionRequest) -> Result<SessionId, Failure> {
-        let opened = self.request(request).await?;
+        let opened = self.request(wire::NewSessionRequest::new(cwd)).await?;
         Ok(SessionId::new(&*opened.session_id.0))
     }
 
@@ -156,7 +143,7 @@ pub async fn drive<R>(
 ) -> Result<R, Failure> {
     let ear = Ear(events);
     let driven = listening(&ear)
-        .connect_with(sdk::Lines::new(lines.outgoing, lines.incoming), async |agent| {
+        .connect_with(sdk::Lines::new(lines.outgoing, paced(lines.incoming)), async |agent| {
             let said = agent.send_request(v1::hello(hello)).block_task();
             let answer = match tokio::time::timeout(HELLO_WAIT_MAX, said).await {
                 Ok(answer) => answer?,
@@ -171,6 +158,21 @@ pub async fn drive<R>(
     driven.map_err(|error| {
         Failure::new(FailureKind::Protocol, format!("The connection to the agent broke: {}.", error.message))
     })?
+}
+
+/// Lets what was read be heard before more is read: the SDK would queue up all that a talkative agent says.
+fn paced(mut lines: IncomingLines) -> IncomingLines {
+    let mut n_left = LINES_AT_ONCE;
+    let paced = stream::poll_fn(move |cx| {
+        if n_left == 0 {
+            n_left = LINES_AT_ONCE;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        n_left -= 1;
+        lines.poll_next_unpin(cx)
+    });
+    paced.boxed()
 }
 
 fn silent() -> Failure {
@@ -222,12 +224,12 @@ impl Ear {
                 Err(_) => responder.respond(v1::permission_response(None)),
             });
         });
-        self.pass_on(ClientEvent::Permission { session, question, answer }).await
+        self.pass_on(ClientEvent::Permission { session, question: Box::new(question), answer }).await
     }
 
     async fn wanted(&self, session: &wire::SessionId, request: Request) -> Handled {
         let session = SessionId::new(&*session.0);
-        self.pass_on(ClientEvent::Wanted(Wanted { session, request })).await
+        self.pass_on(ClientEvent::Wanted(Box::new(Wanted { session, request }))).await
     }
 
     async fn claim(&self, request: ClaimRequest, responder: Responder<ClaimResponse>) -> Handled {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::client::Birth;
 use crow_core::{Failure, McpServer, Options, Part, SessionId, TurnEnd};
 
 /// What the agent says of itself.
@@ -125,7 +124,7 @@ impl Incoming {
             Self::Hello
             | Self::SignIn { .. }
             | Self::SignOut { .. }
-            | Self::Open { which: Which::New(_), .. }
+            | Self::Open { which: Which::New, .. }
             | Self::ListSessions { .. } => None,
         }
     }
@@ -150,8 +149,8 @@ impl Incoming {
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// A new one; an agent that starts it as a child says what it is to be.
-    New(Option<Birth>),
+    /// A new one.
+    New,
     /// A stored one; the client is told everything it saw of it.
     Load(SessionId),
     /// A stored one, of which the client knows all it needs.

@@ -15,7 +15,7 @@ mod v1;
 
 pub use abilities::Abilities;
 pub use client::{
-    AgentAbilities, Birth, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, PermissionAnswer,
+    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, PermissionAnswer,
     PermissionChoice, PermissionQuestion, Prompted, StopReason, Upstream, Want, Wanted, drive,
 };
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};

@@ -209,9 +209,8 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         responder: Responder<wire::NewSessionResponse>,
     ) -> Handled {
         let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
-        let birth = v1::birth(request.meta.as_ref()).filter(|_| self.said.get().depth.is_some());
         match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.pass_on(Incoming::Open { which: Which::New(birth), place, answer }).await,
+            Ok(place) => self.pass_on(Incoming::Open { which: Which::New, place, answer }).await,
             Err(failure) => refuse(answer, failure),
         }
     }

@@ -17,7 +17,7 @@ pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const WRITE_BYTES: usize = 64 * 1024;
 
 type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
-type IncomingLines = Pin<Box<dyn Stream<Item = io::Result<String>> + Send>>;
+pub(crate) type IncomingLines = Pin<Box<dyn Stream<Item = io::Result<String>> + Send>>;
 
 /// One end of a connection that carries one message a line.
 pub struct Lines {

@@ -276,7 +276,7 @@ impl Host {
         }
         let (shared, client) = (self.shared.clone(), self.client.clone());
         let stored = match &which {
-            Which::New(_) | Which::Fork(_) => None,
+            Which::New | Which::Fork(_) => None,
             Which::Load(session) | Which::Resume(session) => Some(session.clone()),
         };
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crow_acp::{Birth, Client, Place};
+use crow_acp::{Client, Place};
 use crow_core::{
     Call, Compaction, Entry, Failure, FailureKind, ModelInfo, Options, Reply, SessionId, ThoughtLevel,
     Transcript, Update,
@@ -33,12 +33,11 @@ struct StoredSession {
 }
 
 /// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
-pub(crate) fn new(kit: &Arc<Kit>, place: Place, birth: Option<&Birth>) -> Opening {
+pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
     let model = kit.model(None).ok().map(|model| model.name);
     let standing = Standing { mode: kit.settings().mode, model, thought_level: ThoughtLevel::Default };
-    let id = birth.map_or_else(invent_name, |birth| birth.session.clone());
-    let parent = birth.map(|birth| birth.parent.clone());
-    let on_disk = OnDisk::Coming(Coming::start(kit, &id, (&place, parent), standing.clone()));
+    let id = invent_name();
+    let on_disk = OnDisk::Coming(Coming::start(kit, &id, &place, standing.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
     Opening { id, place, standing, talk, compactions: Vec::new(), title: None }
 }
@@ -53,12 +52,7 @@ pub(crate) struct Coming {
 }
 
 impl Coming {
-    pub(crate) fn start(
-        kit: &Arc<Kit>,
-        id: &SessionId,
-        (place, parent): (&Place, Option<SessionId>),
-        standing: Standing,
-    ) -> Self {
+    pub(crate) fn start(kit: &Arc<Kit>, id: &SessionId, place: &Place, standing: Standing) -> Self {
         let (kit, id, place, stood) = (kit.clone(), id.clone(), place.clone(), standing.clone());
         let stored = tokio::spawn(async move {
             let system_prompt = render(&kit, (place.cwd.clone(), place.more_roots.clone())).await?;
@@ -68,7 +62,7 @@ impl Coming {
                 mode: stood.mode,
                 thought_level: stood.thought_level,
                 system_prompt: system_prompt.clone(),
-                parent,
+                parent: None,
                 agent_type: None,
                 now: clock::now(),
             };

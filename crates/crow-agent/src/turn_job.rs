@@ -265,7 +265,7 @@ impl TurnJob {
 async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation, place: &Place) -> Result<(), Failure> {
     match open::recover(cx.kit, cx.session, talk).await {
         Err(failure) if failure.kind == FailureKind::SessionNotFound && talk.transcript.next_seq() == 0 => {
-            let coming = Coming::start(cx.kit, cx.session, (place, None), cx.standing.borrow().clone());
+            let coming = Coming::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
             talk.transcript = Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?);
             Ok(())
         }

@@ -24,12 +24,12 @@ pub enum ClientEvent {
         /// In which session.
         session: SessionId,
         /// What is asked.
-        question: PermissionQuestion,
+        question: Box<PermissionQuestion>,
         /// Where the chosen id goes.
         answer: oneshot::Sender<PermissionAnswer>,
     },
     /// The agent wants something of the client's files or terminals.
-    Wanted(Wanted),
+    Wanted(Box<Wanted>),
     /// The agent wants to start a child of its own; dropped, it may not.
     Claim {
         /// For which session.

@@ -1,21 +1,18 @@
 //! What agents of a tree tell each other beyond the protocol, in `_meta` and in methods of their own: how deep one
-//! stands, what its session is to be, and whether there is room for another.
+//! stands, what it has cost, and whether there is room for another.
 
 use agent_client_protocol as sdk;
-use crow_core::{Failure, FailureKind, SessionId};
+use crow_core::{Failure, FailureKind};
 use sdk::schema::ProtocolVersion;
 use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::{AgentAbilities, Birth, Hello};
+use crate::client::{AgentAbilities, Hello};
 use crate::v1::opening::meta;
 
 /// Under which key of a `_meta` our own words stand.
 const CROW: &str = "crow";
-
-/// Names of sessions are words with dashes; nothing else becomes one by somebody's wish.
-const NAME_BYTES_MAX: usize = 100;
 
 /// Asks for a place for one more child.
 #[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
@@ -78,22 +75,6 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
 pub(super) fn depth(said: Option<&wire::Meta>) -> Option<u32> {
     let depth = said?.get(CROW)?.get("depth")?.as_u64()?;
     Some(u32::try_from(depth).unwrap_or(u32::MAX))
-}
-
-pub(crate) fn birth_meta(birth: &Birth) -> Option<wire::Meta> {
-    meta(json!({ CROW: { "session": birth.session.as_str(), "parent": birth.parent.as_str() } }))
-}
-
-/// Reads what a session is to be; nothing of what is no name of a session.
-pub(crate) fn birth(said: Option<&wire::Meta>) -> Option<Birth> {
-    let crow = said?.get(CROW)?;
-    let name = |key: &str| {
-        let name = crow.get(key)?.as_str()?;
-        let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_fine);
-        is_name.then(|| SessionId::new(name))
-    };
-    Some(Birth { session: name("session")?, parent: name("parent")? })
 }
 
 /// Spells what a session and its children have cost.

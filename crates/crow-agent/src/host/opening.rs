@@ -27,7 +27,7 @@ pub(super) async fn open_stored(
         let place = place::checked(place).await?;
         let kit = shared.kit().await?;
         let opening = match &which {
-            Which::New(birth) => open::new(kit, place, birth.as_ref()),
+            Which::New => open::new(kit, place),
             Which::Load(session) | Which::Resume(session) => open::load(kit, session, place).await?,
             Which::Fork(session) => open::fork(kit, session, place).await?,
         };

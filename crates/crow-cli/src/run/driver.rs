@@ -44,7 +44,7 @@ pub(super) enum Refused {
 
 /// A question that waits for the person.
 struct Asked {
-    question: PermissionQuestion,
+    question: Box<PermissionQuestion>,
     answer: oneshot::Sender<PermissionAnswer>,
 }
 
