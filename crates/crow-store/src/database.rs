@@ -13,7 +13,7 @@ use crate::{
     Hit, Message, Range, SearchQuery, StoreError, Stored, Timestamp, Tip, row,
     row::Row,
     search,
-    sql::{Backend, Columns, Fault, Kind, Sql, Synced, values},
+    sql::{Backend, Columns, Fault, Kind, Right, Sql, Synced, values},
 };
 
 pub(crate) use self::{brought::bring_in, sessions::Change};
@@ -42,12 +42,12 @@ impl Database {
         self.backend.is_lost()
     }
 
-    pub(crate) fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        self.backend.claim(session)
+    pub(crate) fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
+        self.backend.claim(right)
     }
 
-    pub(crate) fn release(&mut self, session: &SessionId) {
-        self.backend.release(session);
+    pub(crate) fn release(&mut self, right: &Right) {
+        self.backend.release(right);
     }
 
     pub(crate) fn sync(&mut self, done: Synced) {

@@ -35,4 +35,4 @@ pub use session::{
     Tip,
 };
 pub use sqlite::{Salvaged, copy_python_database, salvage};
-pub use store::{Store, Writer};
+pub use store::{Attending, Store, Writer};

@@ -10,7 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crow_core::SessionId;
 use postgres::{Client, IsolationLevel, NoTls, Statement};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -18,9 +17,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub use self::address::ServerAddress;
 use self::statements::{Statements, sorted};
 use crate::{
-    StoreError, hashing,
+    StoreError,
     search::quoted,
-    sql::{Backend, Dialect, Kind, Synced, Work},
+    sql::{Backend, Dialect, Kind, Right, Synced, Work},
 };
 
 /// Each brings the tables from the format before it to its own place in this list.
@@ -135,7 +134,7 @@ impl Server {
         sorted(&self.name, error)
     }
 
-    /// Says which process has a session, as far as the server knows.
+    /// Says which process has a right, as far as the server knows.
     fn holder(&mut self, key: i64) -> String {
         let who = "SELECT a.application_name, a.client_addr::text
              FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -150,11 +149,6 @@ impl Server {
         });
         named.unwrap_or_else(|| "which one is not known".into())
     }
-}
-
-/// The number of the lock that stands for a session.
-fn key_of(session: &SessionId) -> i64 {
-    hashing::short(session.as_str())
 }
 
 impl Backend for Server {
@@ -175,20 +169,20 @@ impl Backend for Server {
         transaction.commit().map_err(|error| sorted(name, &error))
     }
 
-    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        let key = key_of(session);
+    fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
+        let key = right.key();
         let took = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&key]);
         match took.map(|row| row.get(0)) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(StoreError::Busy { session: session.clone(), holder: self.holder(key) }),
+            Ok(false) => Err(right.busy(self.holder(key))),
             Err(error) => Err(self.broken(&error)),
         }
     }
 
-    fn release(&mut self, session: &SessionId) {
+    fn release(&mut self, right: &Right) {
         // A connection that broke has given it back by itself.
-        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&key_of(session)]) {
-            tracing::debug!(%error, "could not give a session back");
+        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&right.key()]) {
+            tracing::debug!(%error, "could not give a right back");
         }
     }
 

@@ -1,10 +1,10 @@
-//! What every database can do for us: transactions, statements, and the right to write in a session. Each
+//! What every database can do for us: transactions, statements, and rights that one at a time has. Each
 //! statement is written once, in the words that both understand; what differs is a [`Dialect`].
 //! Knows neither SQLite nor PostgreSQL.
 
 use crow_core::SessionId;
 
-use crate::StoreError;
+use crate::{StoreError, hashing};
 
 /// A value given to a statement.
 #[derive(Debug, Clone, Copy)]
@@ -152,6 +152,36 @@ pub(crate) struct Dialect {
     pub(crate) expression: fn(&[&str]) -> String,
 }
 
+/// What one at a time has, among all processes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Right {
+    /// To write in a session.
+    Write(SessionId),
+    /// To drive a task.
+    Attend(SessionId),
+}
+
+impl Right {
+    pub(crate) fn session(&self) -> &SessionId {
+        match self {
+            Self::Write(session) | Self::Attend(session) => session,
+        }
+    }
+
+    /// The number that stands for it; two sessions share one as rarely as two hashes are the same.
+    pub(crate) fn key(&self) -> i64 {
+        match self {
+            Self::Write(session) => hashing::short(session.as_str()),
+            Self::Attend(task) => !hashing::short(task.as_str()),
+        }
+    }
+
+    /// Says that another has it.
+    pub(crate) fn busy(&self, holder: String) -> StoreError {
+        StoreError::Busy { session: self.session().clone(), holder }
+    }
+}
+
 /// Whether a transaction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -164,11 +194,11 @@ pub(crate) trait Backend: Send {
     /// Runs one transaction; what the work refuses is undone.
     fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError>;
 
-    /// Takes the right to write in a session; only the end of this process or [`Backend::release`] ends it.
-    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError>;
+    /// Takes a right; only the end of this process or [`Backend::release`] ends it.
+    fn claim(&mut self, right: &Right) -> Result<(), StoreError>;
 
-    /// Gives the right to write in a session back.
-    fn release(&mut self, session: &SessionId);
+    /// Gives a right back.
+    fn release(&mut self, right: &Right);
 
     /// Makes everything up to here survive a loss of power, as soon as the disk can; `done` is told when it does.
     fn sync(&mut self, done: Synced);

@@ -13,7 +13,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::SessionId;
 use rusqlite::{
     Connection, ErrorCode, Row, ToSql, Transaction, TransactionBehavior,
     types::{ToSqlOutput, ValueRef},
@@ -26,7 +25,7 @@ use self::{claims::Claims, syncer::Syncer};
 use crate::{
     StoreError,
     search::quoted,
-    sql::{Backend, Columns, Dialect, Each, Fault, Kind, Sql, Synced, Value, Work},
+    sql::{Backend, Columns, Dialect, Each, Fault, Kind, Right, Sql, Synced, Value, Work},
 };
 
 /// Findings of a check that a person reads; a file that is badly damaged has thousands.
@@ -97,12 +96,12 @@ impl Backend for Sqlite {
         transaction.commit().map_err(broken)
     }
 
-    fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        self.claims.take(session)
+    fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
+        self.claims.take(right)
     }
 
-    fn release(&mut self, session: &SessionId) {
-        self.claims.give_back(session);
+    fn release(&mut self, right: &Right) {
+        self.claims.give_back(right);
     }
 
     fn sync(&mut self, done: Synced) {

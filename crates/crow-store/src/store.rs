@@ -4,23 +4,24 @@
 //! answered is safe from the death of the process; [`Store::sync`] makes it safe from a loss of power.
 
 mod owner;
+mod rights;
 
-use std::{
-    io,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{collections::HashSet, io, path::Path, sync::Arc, thread};
 
 use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel};
 use tokio::sync::{mpsc, oneshot};
 
-use self::owner::{Open, Owner, give};
+pub use self::rights::{Attending, Writer};
+use self::{
+    owner::{Open, Owner, give},
+    rights::{GivenBack, Held},
+};
 use crate::{
     Address, ChangeId, Draft, FileChange, Hit, ListQuery, Message, NewFileChange, NewSession, Range,
     SearchQuery, SessionRow, StoreError, Stored, Timestamp, Tip,
     database::{Change, Database},
     draft, row,
+    sql::Right,
 };
 
 /// A session waits for each answer before it asks again, so this is more sessions at once than a person has.
@@ -35,45 +36,6 @@ pub struct Store {
     requests: mpsc::Sender<Request>,
     given_back: GivenBack,
     drafts: Arc<Path>,
-}
-
-/// The right to write in a session, which one turn at a time has, among all processes. Dropping it gives it back.
-#[derive(Debug)]
-pub struct Writer {
-    session: SessionId,
-    given_back: GivenBack,
-    requests: mpsc::WeakSender<Request>,
-}
-
-impl Writer {
-    /// Names the session.
-    pub fn session(&self) -> &SessionId {
-        &self.session
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.given_back.add(self.session.clone());
-        if let Some(requests) = self.requests.upgrade() {
-            // Where no request fits, those that wait there do as well: each looks at what was given back.
-            drop(requests.try_send(Request::Work(Box::new(|_| ()))));
-        }
-    }
-}
-
-/// Sessions whose writers were dropped; as many as there were writers.
-#[derive(Debug, Clone, Default)]
-struct GivenBack(Arc<Mutex<Vec<SessionId>>>);
-
-impl GivenBack {
-    fn add(&self, session: SessionId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(session);
-    }
-
-    fn take(&self) -> Vec<SessionId> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -132,14 +94,7 @@ impl Store {
 
     /// Takes the right to write in a session, which another process may have at the moment.
     pub async fn begin_writing(&self, session: &SessionId) -> Result<Writer, StoreError> {
-        let (id, given_back, requests) =
-            (session.clone(), self.given_back.clone(), self.requests.downgrade());
-        // Made there, so that a caller who goes away meanwhile leaves nothing held.
-        self.ask(move |open| {
-            open.claim(&id)?;
-            Ok(Writer { session: id, given_back, requests })
-        })
-        .await
+        self.take(Right::Write(session.clone())).await.map(Writer)
     }
 
     /// Gives the right to write in a session back, and waits until others can have it.
@@ -157,13 +112,13 @@ impl Store {
         entry: &Entry,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let row = row::write(entry).map_err(|error| bad_row(&writer.session, seq, &error))?;
+        let row = row::write(entry).map_err(|error| bad_row(writer.session(), seq, &error))?;
         self.write(writer, move |database, session| database.append(session, seq, &row, now)).await
     }
 
     /// Begins the draft of the reply at place `seq`, which outlives the process until the reply is stored.
     pub fn draft(&self, writer: &Writer, seq: u64) -> Draft {
-        Draft::new(&self.drafts, &writer.session, seq)
+        Draft::new(&self.drafts, writer.session(), seq)
     }
 
     /// Reads what a reply at place `seq` of a session came to, where nobody has stored it.
@@ -376,14 +331,19 @@ impl Store {
         self.ask(move |open| {
             let mut n_deleted = 0;
             for sessions in sessions.chunks(ERASED_AT_ONCE) {
-                let mut family = Vec::new();
+                let (mut going, mut rights) = (HashSet::new(), Vec::new());
                 for session in sessions {
                     // What they started goes with them.
-                    let rows = open.database.family(session)?;
-                    family.extend(rows.into_iter().map(|row| row.id).filter(|id| !sessions.contains(id)));
+                    for row in open.database.family(session)? {
+                        if going.insert(row.id.clone()) {
+                            // Only what a session started can be a task.
+                            rights.extend(row.parent.map(|_| Right::Attend(row.id.clone())));
+                            rights.push(Right::Write(row.id));
+                        }
+                    }
                 }
-                n_deleted += open.delete(sessions, &family)?;
-                sessions.iter().chain(&family).for_each(|session| draft::forget(&drafts, session));
+                n_deleted += open.delete(sessions, &rights)?;
+                going.iter().for_each(|session| draft::forget(&drafts, session));
             }
             Ok(n_deleted)
         })
@@ -396,8 +356,27 @@ impl Store {
         writer: &Writer,
         work: impl FnOnce(&mut Database, &SessionId) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let session = writer.session.clone();
-        self.ask(move |open| work(open.held_by_us(&session)?, &session)).await
+        self.with(&writer.0, work).await
+    }
+
+    /// Does what only who has a right may.
+    async fn with<T: Send + 'static>(
+        &self,
+        held: &Held,
+        work: impl FnOnce(&mut Database, &SessionId) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let right = held.right.clone();
+        self.ask(move |open| work(open.held_by_us(&right)?, right.session())).await
+    }
+
+    async fn take(&self, right: Right) -> Result<Held, StoreError> {
+        let (given_back, requests) = (self.given_back.clone(), self.requests.downgrade());
+        // Made there, so that a caller who goes away meanwhile leaves nothing held.
+        self.ask(move |open| {
+            open.claim(&right)?;
+            Ok(Held { right, given_back, requests })
+        })
+        .await
     }
 
     async fn ask<T: Send + 'static>(

@@ -1,4 +1,4 @@
-//! Who writes in which session, among all processes: a locked file for each, beside the database.
+//! Who has which right, among all processes: a locked file for each, beside the database.
 //!
 //! The system drops a lock with its process, however that ends, so nobody waits for one that died and no clock
 //! decides. The file is removed under its lock; whoever opened it before then sees that it is not the one any more.
@@ -10,20 +10,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::SessionId;
-
 use super::from_io;
-use crate::{StoreError, hashing, private};
+use crate::{StoreError, private, sql::Right};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;
-/// Room for the words that say who has a session.
+/// Room for the words that say who has a right.
 const HOLDER_BYTES_MAX: u64 = 256;
 
 pub(super) struct Claims {
     database: PathBuf,
     folder: PathBuf,
-    held: HashMap<SessionId, (File, PathBuf)>,
+    held: HashMap<Right, (File, PathBuf)>,
 }
 
 impl Claims {
@@ -33,17 +31,16 @@ impl Claims {
         Self { database: database.to_path_buf(), folder: folder.into(), held: HashMap::new() }
     }
 
-    pub(super) fn take(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        let busy = |holder: String| StoreError::Busy { session: session.clone(), holder };
+    pub(super) fn take(&mut self, right: &Right) -> Result<(), StoreError> {
         let broken = |error: &io::Error| from_io(&self.database, error);
         private::make_folder(&self.folder).map_err(|error| broken(&error))?;
         // A session that was brought over may have any name.
-        let path = self.folder.join(format!("{:016x}", hashing::short(session.as_str()).cast_unsigned()));
+        let path = self.folder.join(format!("{:016x}", right.key().cast_unsigned()));
         for _ in 0..ATTEMPTS_MAX {
             let mut file = private::open_file(&path).map_err(|error| broken(&error))?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(busy(holder(&file))),
+                Err(TryLockError::WouldBlock) => return Err(right.busy(holder(&file))),
                 Err(TryLockError::Error(error)) => return Err(broken(&error)),
             }
             if !private::is_at(&file, &path) {
@@ -52,18 +49,18 @@ impl Claims {
             let words = format!("process {}", std::process::id());
             // Only the words for others are missing when this fails.
             if let Err(error) = file.set_len(0).and_then(|()| file.write_all(words.as_bytes())) {
-                tracing::debug!(%error, "could not say who writes in a session");
+                tracing::debug!(%error, "could not say who has a right");
             }
-            self.held.insert(session.clone(), (file, path));
+            self.held.insert(right.clone(), (file, path));
             return Ok(());
         }
-        Err(busy("one that has just ended".into()))
+        Err(right.busy("one that has just ended".into()))
     }
 
-    pub(super) fn give_back(&mut self, session: &SessionId) {
-        if let Some((file, path)) = self.held.remove(session) {
+    pub(super) fn give_back(&mut self, right: &Right) {
+        if let Some((file, path)) = self.held.remove(right) {
             if let Err(error) = fs::remove_file(&path) {
-                tracing::debug!(%error, "a file that marked a writer stays");
+                tracing::debug!(%error, "a file that marked a right stays");
             }
             drop(file);
         }
@@ -73,8 +70,8 @@ impl Claims {
 /// Where nobody is left to give them back, the files go all the same.
 impl Drop for Claims {
     fn drop(&mut self) {
-        let sessions: Vec<SessionId> = self.held.keys().cloned().collect();
-        sessions.iter().for_each(|session| self.give_back(session));
+        let rights: Vec<Right> = self.held.keys().cloned().collect();
+        rights.iter().for_each(|right| self.give_back(right));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one that touches an open database, and the sessions it holds for the turns of this process.
+//! The one that touches an open database, and the rights it holds for this process.
 
 use std::collections::HashSet;
 
@@ -6,45 +6,45 @@ use crow_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::{Answer, GivenBack, Request};
-use crate::{StoreError, database::Database};
+use crate::{StoreError, database::Database, sql::Right};
 
-/// An open database, and the sessions that this process writes in.
+/// An open database, and the rights that this process has.
 pub(super) struct Open {
     pub(super) database: Database,
-    held: HashSet<SessionId>,
+    held: HashSet<Right>,
 }
 
 impl Open {
-    pub(super) fn claim(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        if self.held.contains(session) {
-            return Err(StoreError::Busy { session: session.clone(), holder: "this one".into() });
+    pub(super) fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
+        if self.held.contains(right) {
+            return Err(right.busy("this one".into()));
         }
-        self.database.claim(session)?;
-        self.held.insert(session.clone());
+        self.database.claim(right)?;
+        self.held.insert(right.clone());
         Ok(())
     }
 
-    fn release(&mut self, session: &SessionId) {
-        if self.held.remove(session) {
-            self.database.release(session);
+    fn release(&mut self, right: &Right) {
+        if self.held.remove(right) {
+            self.database.release(right);
         }
     }
 
-    /// Shows the database to the writer of a session, who may have lost it with a connection.
-    pub(super) fn held_by_us(&mut self, session: &SessionId) -> Result<&mut Database, StoreError> {
-        if !self.held.contains(session) {
-            self.claim(session)?;
+    /// Shows the database to who has a right, which may have been lost with a connection.
+    pub(super) fn held_by_us(&mut self, right: &Right) -> Result<&mut Database, StoreError> {
+        if !self.held.contains(right) {
+            self.claim(right)?;
         }
         Ok(&mut self.database)
     }
 
-    /// Deletes sessions with those they started, when nobody writes in any of them.
-    pub(super) fn delete(&mut self, sessions: &[SessionId], family: &[SessionId]) -> Result<u64, StoreError> {
+    /// Deletes sessions, when all rights to them and to those that go along can be had.
+    pub(super) fn delete(&mut self, sessions: &[SessionId], rights: &[Right]) -> Result<u64, StoreError> {
         let mut claimed = Vec::new();
         let mut result = Ok(0);
-        for session in sessions.iter().chain(family) {
-            match self.claim(session) {
-                Ok(()) => claimed.push(session),
+        for right in rights {
+            match self.claim(right) {
+                Ok(()) => claimed.push(right),
                 Err(error) => {
                     result = Err(error);
                     break;
@@ -54,7 +54,7 @@ impl Open {
         if result.is_ok() {
             result = self.database.delete(sessions);
         }
-        claimed.into_iter().for_each(|session| self.release(session));
+        claimed.into_iter().for_each(|right| self.release(right));
         result
     }
 }
@@ -73,7 +73,7 @@ impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
         while let Some(request) = self.inbox.blocking_recv() {
             let given_back = self.given_back.take();
             if let Some(open) = &mut self.state {
-                given_back.iter().for_each(|session| open.release(session));
+                given_back.iter().for_each(|right| open.release(right));
             }
             // A connection may have broken while nobody used it.
             self.state.take_if(|open| open.database.is_lost());
@@ -83,7 +83,7 @@ impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
                     return give(answer, self.state.map_or(Ok(()), |open| open.database.close()));
                 }
             }
-            // What is held there is claimed again by its writer's next step.
+            // What is held there is claimed again by the next step of who has it.
             self.state.take_if(|open| open.database.is_lost());
         }
     }
