@@ -212,7 +212,11 @@ impl Backend for Server {
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
-        let Self { client, name, .. } = *self;
+        let Self { mut client, name, .. } = *self;
+        // The server takes a moment to see that a connection is gone.
+        if let Err(error) = client.batch_execute("SELECT pg_advisory_unlock_all()") {
+            tracing::debug!(%error, "could not give rights back");
+        }
         client.close().map_err(|error| sorted(&name, &error))
     }
 }
