@@ -151,6 +151,9 @@ pub(crate) struct InspectArgs {
     /// Show sessions with those they started below them
     #[arg(long, conflicts_with_all = ["messages", "search"])]
     pub(crate) tree: bool,
+    /// List the sessions that others started as well
+    #[arg(long, conflicts_with_all = ["session", "tree", "search"])]
+    pub(crate) all: bool,
     /// Search the messages of all sessions, or of one
     #[arg(long, value_name = "TEXT", conflicts_with = "messages")]
     pub(crate) search: Option<String>,
@@ -170,6 +173,9 @@ pub(crate) enum SessionsCommand {
         /// Show at most this many
         #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
+        /// Show the sessions that others started as well
+        #[arg(long)]
+        all: bool,
         /// Print JSON
         #[arg(short, long)]
         json: bool,

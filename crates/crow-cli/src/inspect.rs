@@ -11,7 +11,7 @@ mod tree;
 use std::io::Write;
 
 use crow_core::{Entry, SessionId};
-use crow_store::{Address, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
+use crow_store::{Address, BegunBy, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
 use serde_json::{Value, json};
 
 pub(crate) use self::{export::Form, missing::missing};
@@ -42,7 +42,9 @@ pub(crate) async fn run(
         return found(args, &store.search(query).await?, out);
     }
     let Some(id) = session else {
-        let rows = store.list(ListQuery { cwd: None, before: None, limit }).await?;
+        // A tree is found by whatever in it was spoken in last.
+        let begun_by = if args.all || args.tree { BegunBy::Anyone } else { BegunBy::Person };
+        let rows = store.list(ListQuery { cwd: None, begun_by, before: None, limit }).await?;
         return match args.tree {
             true => tree::all(args, &store, &rows, now, out).await,
             false => sessions(args, &rows, now, out),

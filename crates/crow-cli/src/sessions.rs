@@ -48,8 +48,8 @@ pub(crate) async fn run(
     out: &mut impl Write,
 ) -> Result<(), Exit> {
     let (how, found, is_dry) = match command {
-        SessionsCommand::List { limit, json } => {
-            let args = InspectArgs { limit: *limit, json: *json, ..InspectArgs::default() };
+        SessionsCommand::List { limit, all, json } => {
+            let args = InspectArgs { limit: *limit, all: *all, json: *json, ..InspectArgs::default() };
             return inspect::run(&args, database, now, out).await;
         }
         SessionsCommand::Prune(PruneArgs { older_than, dry_run, how }) => {

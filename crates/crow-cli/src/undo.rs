@@ -7,7 +7,7 @@ use std::{
 
 use crow_agent::{TurnUndone, undo_turn};
 use crow_core::SessionId;
-use crow_store::{Address, ListQuery, SessionRow, Store};
+use crow_store::{Address, BegunBy, ListQuery, SessionRow, Store};
 use crow_tools::{Done, How, Undoing, Undone, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,8 @@ async fn find(store: &Store, named: Option<&str>, cwd: &Path) -> Result<SessionR
             None => Err(inspect::missing(store, &id).await),
         };
     }
-    let query = ListQuery { cwd: Some(cwd.display().to_string()), before: None, limit: 1 };
+    let here = Some(cwd.display().to_string());
+    let query = ListQuery { cwd: here, begun_by: BegunBy::Person, before: None, limit: 1 };
     store.list(query).await?.into_iter().next().ok_or_else(|| no_session_in(cwd))
 }
 

@@ -6,6 +6,7 @@ mod changes;
 mod compactions;
 mod copies;
 mod sessions;
+mod tasks;
 
 use crow_core::{Entry, SessionId, Usage};
 
@@ -65,21 +66,7 @@ impl Database {
         row: &Row,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write(|sql| {
-            let n_found = sql.execute(
-                "UPDATE sessions SET n_messages = n_messages + 1,
-                     updated = CASE WHEN updated < $1 THEN $1 ELSE updated END
-                 WHERE id = $2",
-                values![now.0, session],
-            )?;
-            if n_found == 0 {
-                return Err(StoreError::NoSession(session.clone()).into());
-            }
-            insert(sql, session, seq, row, now).map_err(|fault| match fault {
-                Fault::Constraint(_) => StoreError::OtherWriter { session: session.clone(), seq }.into(),
-                Fault::Other(_) => fault,
-            })
-        })
+        self.write(|sql| put(sql, session, seq, row, now))
     }
 
     pub(crate) fn load(&mut self, session: &SessionId) -> Result<Option<Stored>, StoreError> {
@@ -180,6 +167,23 @@ impl Database {
         // A transaction that was committed has run its work.
         result.ok_or(StoreError::Closed)
     }
+}
+
+/// Puts a message in its place, which nobody else may have taken, and counts it.
+fn put(sql: &mut dyn Sql, session: &SessionId, seq: u64, row: &Row, now: Timestamp) -> Result<(), Fault> {
+    let n_found = sql.execute(
+        "UPDATE sessions SET n_messages = n_messages + 1,
+             updated = CASE WHEN updated < $1 THEN $1 ELSE updated END
+         WHERE id = $2",
+        values![now.0, session],
+    )?;
+    if n_found == 0 {
+        return Err(StoreError::NoSession(session.clone()).into());
+    }
+    insert(sql, session, seq, row, now).map_err(|fault| match fault {
+        Fault::Constraint(_) => StoreError::OtherWriter { session: session.clone(), seq }.into(),
+        Fault::Other(_) => fault,
+    })
 }
 
 /// Puts a message in its place and makes it findable.

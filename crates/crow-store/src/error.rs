@@ -2,6 +2,8 @@
 
 use crow_core::SessionId;
 
+use crate::DeliveryId;
+
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -111,6 +113,17 @@ pub enum StoreError {
         /// The place both wanted.
         seq: u64,
     },
+    /// A delivery stands in the session's history already, or waits for another session.
+    #[error("delivery {delivery} does not wait for session {session} any longer; load it again")]
+    AlreadyDelivered {
+        /// The session that wanted it.
+        session: SessionId,
+        /// Which.
+        delivery: DeliveryId,
+    },
+    /// A session that no other started cannot be a task.
+    #[error("there is no session {0} that another session started")]
+    NoTask(SessionId),
     /// No such session.
     #[error("there is no session {0}")]
     NoSession(SessionId),

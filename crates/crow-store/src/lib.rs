@@ -19,6 +19,7 @@ mod search;
 mod session;
 mod sql;
 mod sqlite;
+mod task;
 
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,9 @@ pub use error::StoreError;
 pub use name::invent_name;
 pub use postgres::ServerAddress;
 pub use session::{
-    Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored, Timestamp,
-    Tip,
+    BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored,
+    Timestamp, Tip,
 };
 pub use sqlite::{Salvaged, copy_python_database, salvage};
 pub use store::{Attending, Store, Writer};
+pub use task::{Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};

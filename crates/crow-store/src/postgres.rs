@@ -23,7 +23,10 @@ use crate::{
 };
 
 /// Each brings the tables from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/postgres/0001_sessions.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/postgres/0001_sessions.sql"),
+    include_str!("../migrations/postgres/0002_tasks.sql"),
+];
 /// A server that takes longer is not there for a person who waits.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A connection without an answer for that long is given up, so that nobody waits for a machine that is gone.

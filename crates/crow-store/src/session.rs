@@ -48,6 +48,8 @@ pub struct SessionRow {
     pub parent: Option<SessionId>,
     /// Which kind of agent it runs, when not the usual one.
     pub agent_type: Option<String>,
+    /// What that agent calls it.
+    pub agent_session_id: Option<String>,
     /// When it began.
     pub created: Timestamp,
     /// When its last message came.
@@ -109,10 +111,21 @@ pub struct Range {
 pub struct ListQuery {
     /// Only those of this directory.
     pub cwd: Option<String>,
+    /// Only those that somebody began.
+    pub begun_by: BegunBy,
     /// Only those after this place of the list.
     pub before: Option<Cursor>,
     /// How many at most.
     pub limit: u32,
+}
+
+/// Who began the sessions to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BegunBy {
+    /// Nobody but a person.
+    Person,
+    /// A person or another session.
+    Anyone,
 }
 
 /// A place in the list of sessions, from which the next page goes on.

@@ -5,6 +5,7 @@
 
 mod owner;
 mod rights;
+mod tasks;
 
 use std::{collections::HashSet, io, path::Path, sync::Arc, thread};
 
@@ -247,6 +248,11 @@ impl Store {
         level: ThoughtLevel,
     ) -> Result<(), StoreError> {
         self.change(session, Change::ThoughtLevel(level)).await
+    }
+
+    /// Remembers what the agent of others that a session runs calls it.
+    pub async fn set_agent_session(&self, session: &SessionId, name: &str) -> Result<(), StoreError> {
+        self.change(session, Change::AgentSession(name.to_owned())).await
     }
 
     /// Remembers what else is set in a session, as JSON.

@@ -2,12 +2,18 @@ mod crash;
 mod files;
 mod kept;
 mod server;
+mod tasks;
 
 use self::kept::{
     a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
     changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
     one_image_is_kept_once, search_stays_in_a_session_and_goes_on, the_newest_compaction_in_force_counts,
     the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
+};
+use self::tasks::{
+    a_delivery_is_claimed_once, a_lost_task_is_lost_once, a_task_is_attended_by_one,
+    a_task_is_no_more_than_its_session, a_task_that_said_nothing_is_not_forgotten,
+    only_what_a_session_started_is_a_task, rounds_are_counted, sessions_that_others_started_may_be_left_out,
 };
 use std::path::{Path, PathBuf};
 
@@ -21,7 +27,9 @@ use proptest::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{Address, Cursor, ListQuery, NewSession, SearchQuery, Store, StoreError, Timestamp, row};
+use crate::{
+    Address, BegunBy, Cursor, ListQuery, NewSession, SearchQuery, Store, StoreError, Timestamp, row,
+};
 
 /// Where a test has its database: in a folder of its own, or as a database of its own on the server that
 /// `CROW_TEST_POSTGRES` names.
@@ -111,6 +119,14 @@ on_both! {
     what_a_session_started_goes_with_it
     a_sound_database_has_no_findings
     the_tables_are_as_they_are_told
+    rounds_are_counted
+    only_what_a_session_started_is_a_task
+    a_delivery_is_claimed_once
+    a_task_is_attended_by_one
+    a_lost_task_is_lost_once
+    a_task_is_no_more_than_its_session
+    a_task_that_said_nothing_is_not_forgotten
+    sessions_that_others_started_may_be_left_out
 }
 
 fn run(place: Option<Place>, test: impl AsyncFnOnce(Place)) {
@@ -260,7 +276,7 @@ async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     begin(&store, "/p", 40).await;
     say(&store, &ids[0], 1, "the oldest is now the newest").await.unwrap();
 
-    let all = ListQuery { cwd: None, before: None, limit: 10 };
+    let all = ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 10 };
     let whole = store.list(all.clone()).await.unwrap();
     let times: Vec<i64> = whole.iter().map(|row| row.updated.0).collect();
     assert_eq!(times, [1_001, 30, 30, 20, 5], "a session in which nothing was said is not listed");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crow_acp::{Answer, Client, Opened, Place, SessionInfo, SessionPage, Which};
 use crow_core::{Failure, FailureKind};
-use crow_store::{Cursor, ListQuery};
+use crow_store::{BegunBy, Cursor, ListQuery};
 
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::host::{HostEvent, Shared};
@@ -88,7 +88,8 @@ pub(super) async fn list(
         return Err(Failure::new(FailureKind::InvalidValue, why));
     }
     let cwd = cwd.map(|cwd| place::spelled(&cwd).display().to_string());
-    let rows = kit.store.list(ListQuery { cwd, before, limit: PAGE_LEN }).await.map_err(store_failure)?;
+    let query = ListQuery { cwd, begun_by: BegunBy::Person, before, limit: PAGE_LEN };
+    let rows = kit.store.list(query).await.map_err(store_failure)?;
     let next = (rows.len() == PAGE_LEN as usize)
         .then(|| rows.last().map(|row| Cursor::after(row).to_string()))
         .flatten();

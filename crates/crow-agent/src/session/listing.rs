@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crow_core::SessionId;
-use crow_store::{ListQuery, Store};
+use crow_store::{BegunBy, ListQuery, Store};
 
 use crate::clock;
 use crate::run_turn::store_failure;
@@ -14,10 +14,11 @@ const SHOWN: u32 = 10;
 /// Lists the newest sessions of a folder, for one of them.
 pub(super) async fn list(store: &Store, cwd: &Path, here: &SessionId) -> String {
     let cwd = Some(cwd.display().to_string());
-    let rows = match store.list(ListQuery { cwd, before: None, limit: SHOWN }).await {
-        Ok(rows) => rows,
-        Err(error) => return format!("{}\n", store_failure(error)),
-    };
+    let rows =
+        match store.list(ListQuery { cwd, begun_by: BegunBy::Person, before: None, limit: SHOWN }).await {
+            Ok(rows) => rows,
+            Err(error) => return format!("{}\n", store_failure(error)),
+        };
     if rows.is_empty() {
         return "No sessions in this folder yet.\n".into();
     }

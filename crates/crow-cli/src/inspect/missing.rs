@@ -1,7 +1,7 @@
 //! What to say of a session that is not there.
 
 use crow_core::{SessionId, nearest};
-use crow_store::{ListQuery, Store};
+use crow_store::{BegunBy, ListQuery, Store};
 
 use crate::failure::Exit;
 
@@ -15,7 +15,8 @@ const BEGINNING_LEN: usize = 3;
 /// Says that a session is not there, and which one was probably meant.
 pub(crate) async fn missing(store: &Store, id: &SessionId) -> Exit {
     let exit = Exit::no_session(id.as_str());
-    let Ok(rows) = store.list(ListQuery { cwd: None, before: None, limit: LOOKED_AT }).await else {
+    let query = ListQuery { cwd: None, begun_by: BegunBy::Anyone, before: None, limit: LOOKED_AT };
+    let Ok(rows) = store.list(query).await else {
         return exit;
     };
     let ids = || rows.iter().map(|row| row.id.as_str());

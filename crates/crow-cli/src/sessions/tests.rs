@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use crow_core::{Entry, MessageId, Mode, Part, Prompt, ThoughtLevel};
-use crow_store::NewSession;
+use crow_store::{BegunBy, NewSession};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -71,7 +71,8 @@ fn check(line: &str, said: Said, expect: Expect) {
         if let Err(exit) = done {
             text += &format!("{exit:?}\n");
         }
-        for row in store.list(crow_store::ListQuery { cwd: None, before: None, limit: 9 }).await.unwrap() {
+        let query = crow_store::ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 9 };
+        for row in store.list(query).await.unwrap() {
             text += &format!("left: {}\n", row.id);
         }
         text

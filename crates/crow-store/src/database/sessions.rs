@@ -4,7 +4,7 @@ use crow_core::{Mode, SessionId, ThoughtLevel};
 
 use super::{Database, PAGE_MAX, blobs};
 use crate::{
-    Cursor, ListQuery, NewSession, SessionRow, StoreError, Timestamp, hashing,
+    BegunBy, Cursor, ListQuery, NewSession, SessionRow, StoreError, Timestamp, hashing,
     sql::{Columns, Fault, Sql, values},
 };
 
@@ -15,7 +15,7 @@ const FAMILY_MAX: i64 = 10_000;
 macro_rules! columns {
     () => {
         "s.id, s.cwd, s.title, s.model, s.mode, s.parent_session_id, s.agent_type, s.created, s.updated, \
-         s.n_messages, s.thought_level, s.forked_from"
+         s.n_messages, s.thought_level, s.forked_from, s.agent_session_id"
     };
 }
 
@@ -26,6 +26,7 @@ pub(crate) enum Change {
     Mode(Mode),
     Model(String),
     ThoughtLevel(ThoughtLevel),
+    AgentSession(String),
     Config(String),
 }
 
@@ -65,6 +66,7 @@ impl Database {
         let updated = place.map(|Cursor { updated, .. }| updated.0);
         let id = place.map(|Cursor { id, .. }| id);
         let limit = i64::from(query.limit.min(PAGE_MAX));
+        let with_children = i64::from(query.begun_by == BegunBy::Anyone);
         self.read(|sql| {
             sql.all(
                 concat!(
@@ -73,9 +75,10 @@ impl Database {
                     " FROM sessions s
                      WHERE s.n_messages > 0 AND (CAST($1 AS TEXT) IS NULL OR s.cwd = $1)
                        AND (CAST($2 AS TEXT) IS NULL OR (s.updated, s.id) < ($3, $2))
+                       AND (s.parent_session_id IS NULL OR CAST($5 AS BIGINT) = 1)
                      ORDER BY s.updated DESC, s.id DESC LIMIT $4"
                 ),
-                values![query.cwd.as_ref(), id, updated, limit],
+                values![query.cwd.as_ref(), id, updated, limit, with_children],
                 session_row,
             )
         })
@@ -125,6 +128,9 @@ impl Database {
             Change::ThoughtLevel(level) => {
                 ("UPDATE sessions SET thought_level = $1 WHERE id = $2", level.as_str())
             }
+            Change::AgentSession(name) => {
+                ("UPDATE sessions SET agent_session_id = $1 WHERE id = $2", name.as_str())
+            }
             Change::Config(config) => ("UPDATE sessions SET config = $1 WHERE id = $2", config.as_str()),
         };
         self.write(|statements| match statements.execute(sql, values![value, session])? {
@@ -162,7 +168,9 @@ impl Database {
 
     pub(crate) fn forget_empty(&mut self, before: Timestamp) -> Result<(), StoreError> {
         self.write(|sql| {
-            let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1";
+            // What a child that said nothing left in a mailbox goes with it, so a task stays.
+            let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1
+                 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.session_id = sessions.id)";
             sql.execute(empty, values![before.0]).map(drop)
         })
     }
@@ -177,7 +185,7 @@ pub(super) fn find(sql: &mut dyn Sql, session: &SessionId) -> Result<Option<(Ses
             ", p.text FROM sessions s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE s.id = $1"
         ),
         values![session],
-        |columns| Ok((session_row(columns)?, columns.string(12)?)),
+        |columns| Ok((session_row(columns)?, columns.string(13)?)),
     )
 }
 
@@ -208,5 +216,6 @@ fn session_row(columns: &dyn Columns) -> Result<SessionRow, Fault> {
         n_messages: columns.count(9)?,
         thought_level: ThoughtLevel::parse(columns.text(10)?.unwrap_or_default()).unwrap_or_default(),
         forked_from: session(11)?,
+        agent_session_id: columns.maybe_string(12)?,
     })
 }

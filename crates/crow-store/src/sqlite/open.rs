@@ -14,17 +14,18 @@ use crate::{StoreError, private};
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each brings a database from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/sqlite/0001_sessions.sql"),
     include_str!("../../migrations/sqlite/0002_thought_level.sql"),
     include_str!("../../migrations/sqlite/0003_lasting.sql"),
+    include_str!("../../migrations/sqlite/0004_tasks.sql"),
 ];
 /// The longest thing another process does in one transaction is to erase a session.
 const BUSY: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
 const SWITCHES_MAX: usize = 8;
 /// Room for every statement of the store, so that each is compiled once.
-const STATEMENTS_MAX: usize = 32;
+const STATEMENTS_MAX: usize = 64;
 
 /// Opens the database at a path, or makes it, in the format of this version.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {

@@ -57,6 +57,7 @@ fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let mut to = open::open(new)?;
     let step = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
     let saved = fill(&from, &step).map_err(in_new)?;
+    tasks(&from, &step).map_err(in_new)?;
     step.commit().map_err(in_new)?;
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
@@ -137,6 +138,27 @@ fn parents(from: &Connection, to: &Transaction<'_>, sessions: &HashMap<String, i
             to.execute("UPDATE sessions SET parent_session_id = ?1 WHERE id = ?2", (parent, id)).map(drop)
         }
         _ => Ok(()),
+    })
+}
+
+/// Tasks whose session was saved with its parent, and their mailboxes.
+fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+    const TASK: [&str; 7] = ["session_id", "state", "n_rounds", "n_tokens", "started", "ended", "branch"];
+    scan(from, "tasks", &TASK, |values| {
+        let is_child =
+            "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND parent_session_id IS NOT NULL)";
+        match to.prepare_cached(is_child)?.query_row([&values[0]], |row| row.get(0))? {
+            true => insert(to, "tasks", &TASK, values),
+            false => Ok(()),
+        }
+    })?;
+    scan(from, "mailbox", &["id", "task_id", "text", "created", "delivered_seq"], |values| {
+        // What stood in a message that could not be saved waits again.
+        let post = "INSERT OR IGNORE INTO mailbox (id, task_id, text, created, delivered_seq)
+             SELECT ?1, t.session_id, ?3, ?4, CASE WHEN ?5 < p.n_messages THEN ?5 END
+             FROM tasks t JOIN sessions s ON s.id = t.session_id JOIN sessions p ON p.id = s.parent_session_id
+             WHERE t.session_id = ?2";
+        to.prepare_cached(post)?.execute(params_from_iter(values)).map(drop)
     })
 }
 

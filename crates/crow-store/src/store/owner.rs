@@ -6,7 +6,7 @@ use crow_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::{Answer, GivenBack, Request};
-use crate::{StoreError, database::Database, sql::Right};
+use crate::{StoreError, TaskEnd, TaskRow, TaskState, Timestamp, database::Database, sql::Right};
 
 /// An open database, and the rights that this process has.
 pub(super) struct Open {
@@ -36,6 +36,35 @@ impl Open {
             self.claim(right)?;
         }
         Ok(&mut self.database)
+    }
+
+    /// Ends what nobody attends; who finds it attended leaves it alone.
+    pub(super) fn lose_tasks(
+        &mut self,
+        parent: &SessionId,
+        now: Timestamp,
+        text_of: impl Fn(&TaskRow) -> String,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let mut lost = Vec::new();
+        let mut tasks = self.database.tasks_of(parent)?;
+        tasks.retain(|task| task.state == TaskState::Running);
+        for task in tasks {
+            let right = Right::Attend(task.task.clone());
+            match self.claim(&right) {
+                Ok(()) => {}
+                Err(StoreError::Busy { .. }) => continue,
+                Err(error) => return Err(error),
+            }
+            let delivery = Some(text_of(&task));
+            let end = TaskEnd { state: TaskState::Lost, n_tokens: 0, branch: None, delivery, now };
+            // Somebody may have ended it since it was read.
+            let ended = self.database.end_task(&task.task, &end);
+            self.release(&right);
+            if ended? {
+                lost.push(task.task);
+            }
+        }
+        Ok(lost)
     }
 
     /// Deletes sessions, when all rights to them and to those that go along can be had.

@@ -10,9 +10,13 @@ use crow_core::{
 };
 use rusqlite::Connection;
 
-use super::{Place, begin, prompt, reply};
+use super::{
+    Place, begin, prompt, reply, session_in,
+    tasks::{child, end},
+};
 use crate::{
-    Before, NewFileChange, Store, StoreError, Timestamp, Writer, database::Database, sqlite::Sqlite,
+    Attending, Before, DeliveryId, NewFileChange, NewSession, Store, StoreError, TaskState, Timestamp,
+    Writer, database::Database, sqlite::Sqlite,
 };
 
 /// Bytes of one page in the log, with what stands before it.
@@ -41,7 +45,9 @@ fn steps() -> Vec<Step> {
         let seq = turn * 5;
         let Entry::Reply(mut asking) = reply(seq + 1, "Let me look.") else { unreachable!() };
         asking.calls = vec![call(seq + 1, 0), call(seq + 1, 1)];
-        steps.push(Step::Append(prompt(seq, "Look at a, please.")));
+        steps.push(Step::Begin);
+        steps.push(Step::Post);
+        steps.push(Step::Deliver(prompt(seq, "Look at a, please: your task is done.")));
         steps.push(Step::Append(Entry::Reply(asking)));
         steps.push(Step::Change);
         steps.push(Step::Append(result(seq + 1, 1)));
@@ -56,14 +62,51 @@ enum Step {
     Append(Entry),
     Change,
     Compact(u64),
+    /// A round of a task begins.
+    Begin,
+    /// It ends.
+    Post,
+    /// Its end is told.
+    Deliver(Entry),
+}
+
+/// How far a session came.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Reached {
+    n_entries: u64,
+    n_compactions: usize,
+    n_rounds: u32,
+    n_waiting: usize,
 }
 
 impl Step {
-    async fn store(&self, store: &Store, writer: &Writer, n_entries: &mut u64) -> Result<(), StoreError> {
+    async fn store(
+        &self,
+        store: &Store,
+        (writer, task): (&Writer, &Attending),
+        reached: &mut Reached,
+    ) -> Result<(), StoreError> {
+        let Reached { n_entries, n_compactions, n_rounds, n_waiting } = reached;
         match self {
             Self::Append(entry) => {
                 store.append(writer, *n_entries, entry, Timestamp(1)).await?;
                 *n_entries += 1;
+            }
+            Self::Begin => {
+                store.begin_task(task, "Look", Timestamp(1)).await?;
+                *n_rounds += 1;
+            }
+            Self::Post => {
+                let text = "z".repeat(6_000);
+                assert!(store.end_task(task, end(TaskState::Done, Some(&text), 1)).await?);
+                *n_waiting += 1;
+            }
+            Self::Deliver(entry) => {
+                let mail = store.mail(writer.session()).await?;
+                let ids: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
+                store.append_delivered(writer, *n_entries, (entry, &ids), Timestamp(1)).await?;
+                *n_entries += 1;
+                *n_waiting -= ids.len();
             }
             Self::Change => {
                 let before = Before::Content { bytes: vec![7; 10_000], mode: None };
@@ -82,20 +125,24 @@ impl Step {
                     tokens_after: 1,
                 };
                 store.compact(writer, &compaction, Timestamp(1)).await?;
+                *n_compactions += 1;
             }
         }
         Ok(())
     }
 }
 
-/// Loads a session and checks that a provider would accept its history; tells how much of it there is.
-async fn n_valid(store: &Store, session: &SessionId) -> Option<(u64, usize)> {
+/// Loads a session and checks that a provider would accept its history; tells how far it and its task came.
+async fn reached(store: &Store, session: &SessionId) -> Option<Reached> {
     let stored = store.load(session).await.unwrap()?;
     assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
     let mut transcript = Transcript::new(stored.system_prompt);
     let n_entries = stored.entries.len() as u64;
     stored.entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
-    Some((n_entries, stored.compactions.len()))
+    let (tasks, n_waiting) =
+        (store.tasks_of(session).await.unwrap(), store.mail(session).await.unwrap().len());
+    let n_rounds = tasks.first().map_or(0, |task| task.n_rounds);
+    Some(Reached { n_entries, n_compactions: stored.compactions.len(), n_rounds, n_waiting })
 }
 
 fn log_of(database: &Path) -> PathBuf {
@@ -108,14 +155,14 @@ async fn whatever_was_written_last_all_before_it_stands() {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     let writer = store.begin_writing(&session).await.unwrap();
+    let task = store.attend(&child(&store, &session, 1).await).await.unwrap();
     let log_len = || usize::try_from(fs::metadata(log_of(&place.file())).unwrap().len()).unwrap();
-    // How long the log is once so many entries and compactions are stored.
-    let (mut n_entries, mut n_compactions) = (0, 0);
-    let mut points = vec![(log_len(), n_entries, n_compactions)];
+    // How long the log is once the session came so far.
+    let mut so_far = Reached::default();
+    let mut points = vec![(log_len(), so_far)];
     for step in steps() {
-        step.store(&store, &writer, &mut n_entries).await.unwrap();
-        n_compactions += usize::from(matches!(step, Step::Compact(_)));
-        points.push((log_len(), n_entries, n_compactions));
+        step.store(&store, (&writer, &task), &mut so_far).await.unwrap();
+        points.push((log_len(), so_far));
     }
     let (database, log) = (fs::read(place.file()).unwrap(), fs::read(log_of(&place.file())).unwrap());
 
@@ -127,9 +174,9 @@ async fn whatever_was_written_last_all_before_it_stands() {
         let broken = Place::new();
         fs::write(broken.file(), &database).unwrap();
         fs::write(log_of(&broken.file()), &log[..end]).unwrap();
-        let &(_, n_entries, n_compactions) = points.iter().rfind(|(len, ..)| *len <= end).unwrap();
-        let found = n_valid(&broken.open().await, &session).await;
-        assert_eq!(found, Some((n_entries, n_compactions)), "the log ended after {end} bytes");
+        let &(_, so_far) = points.iter().rfind(|(len, _)| *len <= end).unwrap();
+        let found = reached(&broken.open().await, &session).await;
+        assert_eq!(found, Some(so_far), "the log ended after {end} bytes");
         n_cut += 1;
     }
     assert!(n_cut > 100, "{n_cut}");
@@ -153,13 +200,18 @@ async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
         };
         let store = Store::start(&place.address, limited).unwrap();
         let session = crate::invent_name();
-        if store.create_session(&session, super::session_in("/p", 1)).await.is_err() {
+        let task = SessionId::new("child");
+        let child = NewSession { parent: Some(session.clone()), ..session_in("/p", 1) };
+        if store.create_session(&session, session_in("/p", 1)).await.is_err()
+            || store.create_session(&task, child).await.is_err()
+        {
             continue;
         }
         let writer = store.begin_writing(&session).await.unwrap();
-        let (mut n_entries, mut error) = (0, None);
+        let task = store.attend(&task).await.unwrap();
+        let (mut so_far, mut error) = (Reached::default(), None);
         for step in steps() {
-            error = step.store(&store, &writer, &mut n_entries).await.err();
+            error = step.store(&store, (&writer, &task), &mut so_far).await.err();
             if error.is_some() {
                 break;
             }
@@ -167,7 +219,7 @@ async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
         store.end_writing(writer).await;
         store.close().await.unwrap();
         let store = place.open().await;
-        assert_eq!(n_valid(&store, &session).await.map(|(n_entries, _)| n_entries), Some(n_entries));
+        assert_eq!(reached(&store, &session).await, Some(so_far));
         let Some(error) = error else { break };
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
         n_failed += 1;

@@ -10,8 +10,12 @@ use crow_core::SessionId;
 use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
-use super::{Place, begin, prompt, say, words};
-use crate::{Store, StoreError, database::Database, salvage, sqlite::Sqlite};
+use super::{
+    Place, begin, prompt, say,
+    tasks::{child, end},
+    words,
+};
+use crate::{Store, StoreError, TaskState, Timestamp, database::Database, salvage, sqlite::Sqlite};
 
 /// Opens a file that must be refused, and compares what is said and what is left behind.
 #[track_caller]
@@ -135,7 +139,7 @@ async fn a_later_format_is_refused() {
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 4, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -195,6 +199,41 @@ async fn what_can_be_read_of_a_damaged_file_is_saved() {
     say(&store, &sessions[0], store.load(&sessions[0]).await.unwrap().unwrap().entries.len() as u64, "on")
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_delivery_whose_message_was_not_saved_waits_again() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (parent, orphan) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    let (task, lost) = (child(&store, &parent, 2).await, child(&store, &orphan, 2).await);
+    let writer = store.begin_writing(&parent).await.unwrap();
+    for task in [&task, &lost] {
+        let attending = store.attend(task).await.unwrap();
+        for text in ["kept", "lost", "waits"] {
+            store.begin_task(&attending, "Look", Timestamp(3)).await.unwrap();
+            assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 4)).await.unwrap());
+        }
+    }
+    let mail = store.mail(&parent).await.unwrap();
+    for (seq, delivery) in [(0, Some(&mail[0])), (1, None), (2, Some(&mail[1]))] {
+        let ids: Vec<_> = delivery.iter().map(|delivery| delivery.id).collect();
+        let entry = prompt(seq, "hello");
+        store.append_delivered(&writer, seq, (&entry, &ids), Timestamp(5)).await.unwrap();
+    }
+    drop(writer);
+    store.close().await.unwrap();
+    let damage = format!("DELETE FROM messages WHERE seq = 1; DELETE FROM sessions WHERE id = '{orphan}'");
+    foreign(&place, &format!("PRAGMA foreign_keys = OFF; {damage}"));
+
+    let salvaged = salvage(&place.file()).unwrap();
+    assert_eq!((salvaged.n_sessions, salvaged.n_messages), (3, 1));
+    let store = place.open().await;
+    let mail = store.mail(&parent).await.unwrap();
+    assert_eq!(mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>(), ["lost", "waits"]);
+    assert_eq!(store.task(&task).await.unwrap().unwrap().n_rounds, 3);
+    assert_eq!(store.task(&lost).await.unwrap(), None, "nobody gave it");
+    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
 }
 
 #[tokio::test]

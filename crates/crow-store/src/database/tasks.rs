@@ -1,0 +1,147 @@
+//! Work that sessions give to others, and what waits for them of it.
+
+use crow_core::SessionId;
+
+use super::{Database, PAGE_MAX, put};
+use crate::{
+    Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
+    row::Row,
+    sql::{Columns, Fault, Sql, values},
+};
+
+/// A session has as many tasks as it made calls for them; nobody reads more.
+const TASKS_MAX: i64 = 10_000;
+/// Agents say what they spent; no round spends more, and sums of this do not overflow.
+const TOKENS_MAX: u64 = u32::MAX as u64;
+
+/// Tasks with the columns that [`task_row`] reads.
+macro_rules! tasks {
+    () => {
+        "SELECT s.id, s.parent_session_id, s.agent_type, s.title, t.state, t.n_rounds, t.n_tokens, t.started, \
+             t.ended, t.branch \
+         FROM tasks t JOIN sessions s ON s.id = t.session_id \
+         WHERE s.parent_session_id IS NOT NULL "
+    };
+}
+
+impl Database {
+    /// Begins the first or a further round of a task.
+    pub(crate) fn begin_task(
+        &mut self,
+        task: &SessionId,
+        title: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(|sql| {
+            let set = "UPDATE sessions SET title = $1 WHERE id = $2 AND parent_session_id IS NOT NULL";
+            if sql.execute(set, values![title, task])? == 0 {
+                return Err(StoreError::NoTask(task.clone()).into());
+            }
+            sql.execute(
+                "INSERT INTO tasks (session_id, state, n_rounds, n_tokens, started)
+                 VALUES ($1, 'running', 1, 0, $2)
+                 ON CONFLICT (session_id) DO UPDATE
+                     SET state = 'running', n_rounds = tasks.n_rounds + 1, started = $2, ended = NULL",
+                values![task, now.0],
+            )
+            .map(drop)
+        })
+    }
+
+    /// Ends the round that runs; tells whether one did.
+    pub(crate) fn end_task(&mut self, task: &SessionId, end: &TaskEnd) -> Result<bool, StoreError> {
+        self.write(|sql| {
+            let n_ended = sql.execute(
+                "UPDATE tasks SET state = $1, n_tokens = n_tokens + $2, branch = COALESCE($3, branch), ended = $4
+                 WHERE session_id = $5 AND state = 'running'",
+                values![
+                    end.state.as_str(),
+                    end.n_tokens.min(TOKENS_MAX),
+                    end.branch.as_ref(),
+                    end.now.0,
+                    task,
+                ],
+            )?;
+            if let (1.., Some(text)) = (n_ended, &end.delivery) {
+                let post = "INSERT INTO mailbox (task_id, text, created) VALUES ($1, $2, $3)";
+                sql.execute(post, values![task, text, end.now.0])?;
+            }
+            Ok(n_ended > 0)
+        })
+    }
+
+    pub(crate) fn task(&mut self, task: &SessionId) -> Result<Option<TaskRow>, StoreError> {
+        self.read(|sql| sql.one(concat!(tasks!(), "AND t.session_id = $1"), values![task], task_row))
+    }
+
+    /// Lists the tasks that a session gave, in the order they began.
+    pub(crate) fn tasks_of(&mut self, parent: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
+        self.read(|sql| {
+            let find = concat!(tasks!(), "AND s.parent_session_id = $1 ORDER BY s.created, s.id LIMIT $2");
+            sql.all(find, values![parent, TASKS_MAX], task_row)
+        })
+    }
+
+    /// Lists what waits for a session, oldest first.
+    pub(crate) fn mail(&mut self, parent: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        self.read(|sql| {
+            sql.all(
+                "SELECT m.id, m.task_id, m.text, m.created
+                 FROM mailbox m JOIN sessions s ON s.id = m.task_id
+                 WHERE s.parent_session_id = $1 AND m.delivered_seq IS NULL ORDER BY m.id LIMIT $2",
+                values![parent, i64::from(PAGE_MAX)],
+                |columns| {
+                    Ok(Delivery {
+                        id: DeliveryId(columns.number(0)?),
+                        task: SessionId::new(columns.string(1)?),
+                        text: columns.string(2)?,
+                        created: Timestamp(columns.number(3)?),
+                    })
+                },
+            )
+        })
+    }
+
+    /// Stores an entry with the deliveries that stand in it, each of which must have waited for this session.
+    pub(crate) fn append_delivered(
+        &mut self,
+        session: &SessionId,
+        seq: u64,
+        (row, deliveries): (&Row, &[DeliveryId]),
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(|sql| {
+            put(sql, session, seq, row, now)?;
+            deliveries.iter().try_for_each(|delivery| deliver(sql, session, seq, *delivery))
+        })
+    }
+}
+
+fn deliver(sql: &mut dyn Sql, session: &SessionId, seq: u64, delivery: DeliveryId) -> Result<(), Fault> {
+    let n_claimed = sql.execute(
+        "UPDATE mailbox SET delivered_seq = $1
+         WHERE id = $2 AND delivered_seq IS NULL
+           AND task_id IN (SELECT id FROM sessions WHERE parent_session_id = $3)",
+        values![seq, delivery.0, session],
+    )?;
+    match n_claimed {
+        0 => Err(StoreError::AlreadyDelivered { session: session.clone(), delivery }.into()),
+        _ => Ok(()),
+    }
+}
+
+fn task_row(columns: &dyn Columns) -> Result<TaskRow, Fault> {
+    Ok(TaskRow {
+        task: SessionId::new(columns.string(0)?),
+        parent: SessionId::new(columns.string(1)?),
+        agent_type: columns.maybe_string(2)?,
+        title: columns.string(3)?,
+        // The table has no other; one that it had all the same would be attended by nobody we know.
+        state: TaskState::parse(columns.text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),
+        n_rounds: u32::try_from(columns.number(5)?).unwrap_or(u32::MAX),
+        n_tokens: columns.count(6)?,
+        started: Timestamp(columns.number(7)?),
+        ended: columns.int(8)?.map(Timestamp),
+        branch: columns.maybe_string(9)?,
+    })
+}

@@ -1,0 +1,248 @@
+//! Work that sessions give to others, and what waits for them of it.
+
+use crow_core::SessionId;
+
+use super::{Place, begin, named, prompt, say, session_in, words};
+use crate::{
+    Attending, BegunBy, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
+};
+
+/// Begins a session that another started.
+pub(super) async fn child(store: &Store, parent: &SessionId, now: i64) -> SessionId {
+    let agent_type = Some("codex".into());
+    named(store, NewSession { parent: Some(parent.clone()), agent_type, ..session_in("/p", now) })
+        .await
+        .unwrap()
+}
+
+pub(super) fn end(state: TaskState, delivery: Option<&str>, now: i64) -> TaskEnd {
+    let delivery = delivery.map(str::to_owned);
+    TaskEnd { state, n_tokens: 40, branch: None, delivery, now: Timestamp(now) }
+}
+
+/// Has one round of a task begin.
+async fn round(store: &Store, task: &SessionId, now: i64) -> Attending {
+    let attending = store.attend(task).await.unwrap();
+    store.begin_task(&attending, "Count the eggs", Timestamp(now)).await.unwrap();
+    attending
+}
+
+/// Has one round of a task come to its end.
+async fn done(store: &Store, task: &SessionId, text: &str) {
+    let attending = round(store, task, 1).await;
+    assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 2)).await.unwrap());
+    store.end_attending(attending).await;
+}
+
+async fn waiting(store: &Store, parent: &SessionId) -> Vec<String> {
+    store.mail(parent).await.unwrap().into_iter().map(|delivery| delivery.text).collect()
+}
+
+pub(super) async fn rounds_are_counted(place: Place) {
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let (second, task) = (child(&store, &parent, 3).await, child(&store, &parent, 2).await);
+    assert_eq!(store.task(&task).await.unwrap(), None, "a session is no task yet");
+    let attending = round(&store, &task, 5).await;
+    assert_eq!(attending.task(), &task);
+    let begun = TaskRow {
+        task: task.clone(),
+        parent: parent.clone(),
+        agent_type: Some("codex".into()),
+        title: "Count the eggs".into(),
+        state: TaskState::Running,
+        n_rounds: 1,
+        n_tokens: 0,
+        started: Timestamp(5),
+        ended: None,
+        branch: None,
+    };
+    let now = async || store.task(&task).await.unwrap().unwrap();
+    assert_eq!(now().await, begun);
+    let branch = Some("crow/otter".to_owned());
+    let first = TaskEnd { branch: branch.clone(), ..end(TaskState::Failed, None, 6) };
+    assert!(store.end_task(&attending, first.clone()).await.unwrap());
+    let ended = TaskRow {
+        state: TaskState::Failed,
+        n_tokens: 40,
+        ended: Some(Timestamp(6)),
+        branch: branch.clone(),
+        ..begun.clone()
+    };
+    assert_eq!(now().await, ended);
+    assert!(!store.end_task(&attending, first).await.unwrap(), "it has ended");
+    assert_eq!(now().await, ended);
+
+    store.begin_task(&attending, "Count again", Timestamp(8)).await.unwrap();
+    let title = "Count again".to_owned();
+    let again = TaskRow { title, n_rounds: 2, n_tokens: 40, started: Timestamp(8), branch, ..begun };
+    assert_eq!(now().await, again);
+    // What an agent says that it spent may be anything.
+    let boast = TaskEnd { n_tokens: u64::MAX, ..end(TaskState::Cancelled, Some("stopped"), 9) };
+    assert!(store.end_task(&attending, boast).await.unwrap());
+    assert_eq!((now().await.n_tokens, now().await.state), (40 + u64::from(u32::MAX), TaskState::Cancelled));
+    assert_eq!(waiting(&store, &parent).await, ["stopped"]);
+
+    done(&store, &second, "second").await;
+    let tasks = store.tasks_of(&parent).await.unwrap();
+    assert_eq!(tasks.into_iter().map(|row| row.task).collect::<Vec<_>>(), [task.clone(), second]);
+    assert_eq!(store.tasks_of(&task).await.unwrap(), []);
+
+    store.set_agent_session(&task, "theirs-7").await.unwrap();
+    let row = store.load(&task).await.unwrap().unwrap().session;
+    assert_eq!(
+        (row.agent_session_id.as_deref(), row.title.as_deref()),
+        (Some("theirs-7"), Some("Count again"))
+    );
+}
+
+pub(super) async fn only_what_a_session_started_is_a_task(place: Place) {
+    let store = place.open().await;
+    for nobody in [begin(&store, "/p", 1).await, SessionId::new("nobody")] {
+        let attending = store.attend(&nobody).await.unwrap();
+        let refused = store.begin_task(&attending, "x", Timestamp(1)).await;
+        assert!(matches!(refused, Err(StoreError::NoTask(id)) if id == nobody));
+        assert!(!store.end_task(&attending, end(TaskState::Done, Some("x"), 1)).await.unwrap());
+    }
+    assert_eq!((place.count("tasks"), place.count("mailbox")), (0, 0));
+}
+
+pub(super) async fn a_delivery_is_claimed_once(place: Place) {
+    let (store, other) = (place.open().await, place.open().await);
+    let (parent, stranger) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    let task = child(&store, &parent, 2).await;
+    done(&store, &task, "first").await;
+    done(&store, &task, "second").await;
+    let mail = other.mail(&parent).await.unwrap();
+    let ids: Vec<_> = mail.iter().map(|delivery| delivery.id).collect();
+    assert_eq!((mail[0].text.as_str(), mail[1].text.as_str()), ("first", "second"));
+    assert_eq!((&mail[0].task, mail[0].created), (&task, Timestamp(2)));
+
+    let writer = store.begin_writing(&parent).await.unwrap();
+    let entry = prompt(0, "first is done");
+    store.append_delivered(&writer, 0, (&entry, &ids[..1]), Timestamp(3)).await.unwrap();
+    assert_eq!(waiting(&store, &parent).await, ["second"]);
+    // One that waits goes with one that does not: neither is stored.
+    let both = prompt(1, "feathers");
+    let refused = store.append_delivered(&writer, 1, (&both, &[ids[1], ids[0]]), Timestamp(3)).await;
+    assert!(
+        matches!(&refused, Err(StoreError::AlreadyDelivered { session, delivery })
+            if *session == parent && *delivery == ids[0]),
+        "{refused:?}"
+    );
+    let taken = store.append_delivered(&writer, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    assert!(matches!(taken, Err(StoreError::OtherWriter { .. })), "{taken:?}");
+    let theirs = store.begin_writing(&stranger).await.unwrap();
+    let refused = store.append_delivered(&theirs, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    assert!(matches!(refused, Err(StoreError::AlreadyDelivered { .. })), "it waits for another session");
+
+    assert_eq!(waiting(&store, &parent).await, ["second"]);
+    let stored = store.load(&parent).await.unwrap().unwrap();
+    assert_eq!((stored.entries, stored.session.n_messages), (vec![entry], 1));
+    assert_eq!(store.search(words("feathers")).await.unwrap(), []);
+    store.append_delivered(&writer, 1, (&both, &ids[1..]), Timestamp(3)).await.unwrap();
+    assert_eq!(waiting(&store, &parent).await, [] as [&str; 0]);
+}
+
+pub(super) async fn a_task_is_attended_by_one(place: Place) {
+    let (one, other) = (place.open().await, place.open().await);
+    let parent = begin(&one, "/p", 1).await;
+    let task = child(&one, &parent, 2).await;
+    let attending = round(&one, &task, 3).await;
+    for store in [&one, &other] {
+        let refused = store.attend(&task).await;
+        assert!(matches!(&refused, Err(StoreError::Busy { session, .. }) if *session == task), "{refused:?}");
+    }
+    // The child may write in its session meanwhile, and nobody may delete it.
+    say(&other, &task, 0, "hello").await.unwrap();
+    for session in [&task, &parent] {
+        assert!(matches!(other.delete(session).await, Err(StoreError::Busy { .. })));
+    }
+    one.end_attending(attending).await;
+    let attending = other.attend(&task).await.unwrap();
+    other.end_attending(attending).await;
+    one.attend(&task).await.unwrap();
+}
+
+pub(super) async fn a_lost_task_is_lost_once(place: Place) {
+    let (one, other) = (place.open().await, place.open().await);
+    let parent = begin(&one, "/p", 1).await;
+    let (ended, attended) = (child(&one, &parent, 2).await, child(&one, &parent, 3).await);
+    done(&one, &ended, "done").await;
+    let attending = round(&one, &attended, 5).await;
+    let text_of = |task: &TaskRow| format!("{} was lost after {} rounds", task.title, task.n_rounds);
+    let lose = async |store: &Store| store.lose_tasks(&parent, Timestamp(9), text_of).await.unwrap();
+    assert_eq!((lose(&one).await, lose(&other).await), (vec![], vec![]), "somebody attends it");
+
+    let mut abandoned = Vec::new();
+    for now in 10..20 {
+        let task = child(&one, &parent, now).await;
+        let attending = round(&one, &task, now).await;
+        one.end_attending(attending).await;
+        abandoned.push(task);
+    }
+    let (by_one, by_other) = tokio::join!(lose(&one), lose(&other));
+    let mut lost: Vec<SessionId> = by_one.into_iter().chain(by_other).collect();
+    lost.sort_by_key(|task| abandoned.iter().position(|other| other == task));
+    assert_eq!(lost, abandoned);
+    let mut wanted = vec!["done".to_owned()];
+    wanted.extend(abandoned.iter().map(|_| "Count the eggs was lost after 1 rounds".to_owned()));
+    assert_eq!(waiting(&one, &parent).await, wanted);
+    let task = one.task(&abandoned[0]).await.unwrap().unwrap();
+    assert_eq!((task.state, task.ended), (TaskState::Lost, Some(Timestamp(9))));
+    assert_eq!(one.task(&attended).await.unwrap().unwrap().state, TaskState::Running);
+
+    // It goes on all the same when somebody gives it another round.
+    drop(round(&other, &abandoned[0], 30).await);
+    assert!(one.end_task(&attending, end(TaskState::Done, None, 31)).await.unwrap());
+    assert_eq!(other.task(&attended).await.unwrap().unwrap().state, TaskState::Done);
+}
+
+pub(super) async fn a_task_is_no_more_than_its_session(place: Place) {
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let (one, other) = (child(&store, &parent, 2).await, child(&store, &parent, 3).await);
+    say(&store, &parent, 0, "hello").await.unwrap();
+    done(&store, &one, "one").await;
+    done(&store, &other, "other").await;
+    let grandchild = child(&store, &one, 4).await;
+    done(&store, &grandchild, "below").await;
+
+    let copy = SessionId::new("copy");
+    assert!(store.fork(&parent, &copy, Timestamp(9)).await.unwrap());
+    assert_eq!((store.mail(&copy).await.unwrap(), store.tasks_of(&copy).await.unwrap()), (vec![], vec![]));
+    assert!(store.delete(&other).await.unwrap());
+    assert_eq!(waiting(&store, &parent).await, ["one"]);
+    // All of one family, named more than once.
+    assert_eq!(store.prune(vec![parent.clone(), one, copy]).await.unwrap(), 2);
+    assert_eq!((place.count("tasks"), place.count("mailbox"), place.count("sessions")), (0, 0, 0));
+}
+
+pub(super) async fn a_task_that_said_nothing_is_not_forgotten(place: Place) {
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    say(&store, &parent, 0, "hello").await.unwrap();
+    let (task, never_begun) = (child(&store, &parent, 2).await, child(&store, &parent, 2).await);
+    done(&store, &task, "it broke").await;
+    store.forget_empty(Timestamp(9)).await.unwrap();
+    assert_eq!(waiting(&store, &parent).await, ["it broke"]);
+    assert_eq!(store.load(&never_begun).await.unwrap(), None);
+}
+
+pub(super) async fn sessions_that_others_started_may_be_left_out(place: Place) {
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let task = child(&store, &parent, 2).await;
+    for session in [&parent, &task] {
+        say(&store, session, 0, "hello").await.unwrap();
+    }
+    let listed = async |begun_by| {
+        let rows = store.list(ListQuery { cwd: None, begun_by, before: None, limit: 9 }).await.unwrap();
+        let mut ids: Vec<SessionId> = rows.into_iter().map(|row| row.id).collect();
+        ids.sort_by_key(|id| *id != parent);
+        ids
+    };
+    assert_eq!(listed(BegunBy::Anyone).await, [parent.clone(), task]);
+    assert_eq!(listed(BegunBy::Person).await, std::slice::from_ref(&parent));
+    assert_eq!(store.search(words("hello")).await.unwrap().len(), 2);
+}
