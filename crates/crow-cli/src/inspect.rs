@@ -4,6 +4,7 @@ mod compactions;
 mod export;
 mod messages;
 mod missing;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -11,7 +12,9 @@ mod tree;
 use std::io::Write;
 
 use crow_core::{Entry, SessionId};
-use crow_store::{Address, BegunBy, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, Timestamp};
+use crow_store::{
+    Address, BegunBy, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, TaskRow, Timestamp,
+};
 use serde_json::{Value, json};
 
 pub(crate) use self::{export::Form, missing::missing};
@@ -61,7 +64,7 @@ pub(crate) async fn run(
     stored.entries.extend(stored.unfinished.take().map(Entry::Reply));
     match args.export {
         Some(form) => export::write(form, &store, &stored, out).await,
-        None => overview(args, &stored, now, out),
+        None => overview(args, &stored, store.task(&id).await?.as_ref(), now, out),
     }
 }
 
@@ -113,10 +116,17 @@ fn title(row: &SessionRow) -> String {
     row.title.as_deref().unwrap_or("-").chars().take(TITLE_LEN).collect()
 }
 
-fn overview(args: &InspectArgs, stored: &Stored, now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
+fn overview(
+    args: &InspectArgs,
+    stored: &Stored,
+    task: Option<&TaskRow>,
+    now: Timestamp,
+    out: &mut impl Write,
+) -> Result<(), Exit> {
     if args.json {
         let document = json!({
             "session": session_json(&stored.session),
+            "task": tasks::json(task),
             "compactions": stored.compactions.iter().map(compactions::json).collect::<Vec<_>>(),
         });
         return Ok(writeln!(out, "{}", table::json(&document))?);
@@ -133,6 +143,12 @@ fn overview(args: &InspectArgs, stored: &Stored, now: Timestamp, out: &mut impl 
         ("updated", age(row.updated, now)),
     ];
     lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
+    if row.parent.is_some() || row.agent_type.is_some() {
+        lines.push(("agent", tasks::agent(row).to_owned()));
+    }
+    lines.extend(row.agent_session_id.as_ref().map(|name| ("known there as", name.clone())));
+    lines.extend(task.map(|task| ("task", tasks::line(task))));
+    lines.extend(task.and_then(|task| task.branch.clone()).map(|branch| ("branch", branch)));
     lines.extend(row.forked_from.as_ref().map(|origin| ("copy of", origin.to_string())));
     lines.extend(stored.compactions.iter().map(|compaction| ("compacted", compactions::line(compaction))));
     Ok(table::write(out, lines.into_iter().map(|(label, value)| [label.to_owned(), value]))?)
@@ -172,6 +188,7 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "updated": written(row.updated),
         "parent": row.parent.as_ref().map(SessionId::as_str),
         "agent_type": row.agent_type,
+        "agent_session_id": row.agent_session_id,
         "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
     })
 }

@@ -5,7 +5,7 @@ use crow_core::{
     Arguments, Call, CallId, Compaction, Content, Ended, Entry, Facets, MessageId, Mode, Outcome, Part,
     Prompt, Reply, SessionId, ThoughtLevel, ToolKind, Touch, Usage,
 };
-use crow_store::{Address, NewSession, Store, Timestamp, Writer};
+use crow_store::{Address, NewSession, Store, TaskEnd, TaskState, Timestamp, Writer};
 use expect_test::{Expect, expect};
 
 use crate::cli::{Cli, Command};
@@ -73,7 +73,17 @@ async fn family(store: &Store) -> Vec<SessionId> {
     store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
     let child = session(store, "/work/a", Some(&first), 4 * HOUR).await;
     say(store, &child, &entries()).await;
+    store.set_agent_session(&child, "theirs-7\u{1b}[2J").await.unwrap();
+    let task = store.attend(&child).await.unwrap();
+    for (n_tokens, branch) in [(1, None), (1_233, Some("crow/lister".to_owned()))] {
+        store.begin_task(&task, "List", Timestamp(4 * HOUR)).await.unwrap();
+        let delivery = Some("done".to_owned());
+        let end = TaskEnd { state: TaskState::Done, n_tokens, branch, delivery, now: Timestamp(5 * HOUR) };
+        assert!(store.end_task(&task, end).await.unwrap());
+    }
     let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
+    let task = store.attend(&grandchild).await.unwrap();
+    store.begin_task(&task, "Look", Timestamp(5 * HOUR)).await.unwrap();
     let copy = crow_store::invent_name();
     store.fork(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
     vec![first, child, grandchild, copy]
@@ -95,7 +105,7 @@ async fn session(store: &Store, cwd: &str, parent: Option<&SessionId>, now: i64)
         thought_level: ThoughtLevel::Default,
         system_prompt: String::new(),
         parent: parent.cloned(),
-        agent_type: None,
+        agent_type: parent.map(|_| "codex".to_owned()),
         now: Timestamp(now),
     };
     let id = crow_store::invent_name();
@@ -179,33 +189,33 @@ fn families_are_shown_as_trees() {
     check_family(
         "crow-cli inspect --tree",
         expect![[r#"
-        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
-        $D  yesterday  3  sonnet  Change `it` [2J  $A
-        $A  yesterday  3  sonnet  Change `it` [2J
-        └ $B  yesterday  3  sonnet  -
-          └ $C  yesterday  0  sonnet  -
-    "#]],
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
+            $D  yesterday  3  sonnet  Change `it` [2J  $A
+            $A  yesterday  3  sonnet  Change `it` [2J
+            └ $B  yesterday  3  sonnet  List  codex: done, 2 rounds, 1234 tokens
+              └ $C  yesterday  0  sonnet  Look  codex: running, 1 round, 0 tokens
+        "#]],
     );
     check_family(
         "crow-cli inspect -s $B --tree",
         expect![[r#"
-        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
-        $B  yesterday  3  sonnet  -
-        └ $C  yesterday  0  sonnet  -
-    "#]],
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
+            $B  yesterday  3  sonnet  List  codex: done, 2 rounds, 1234 tokens
+            └ $C  yesterday  0  sonnet  Look  codex: running, 1 round, 0 tokens
+        "#]],
     );
     check_family(
         "crow-cli inspect -s $B --tree -j",
         expect![[r#"
-        {"sessions":[{"id":"$B","title":null,"cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":null,"forked_from":null,"children":[{"id":"$C","title":null,"cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":null,"forked_from":null,"children":[]}]}]}
-    "#]],
+            {"sessions":[{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"children":[{"id":"$C","title":"Look","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":"codex","agent_session_id":null,"forked_from":null,"task":{"state":"running","rounds":1,"tokens":0,"started":"1970-01-01T05:00:00Z","ended":null,"branch":null},"children":[]}]}]}
+        "#]],
     );
     check_family(
         "crow-cli inspect -l 1 --tree",
         expect![[r#"
-        SESSION  UPDATED  MESSAGES  MODEL  TITLE  COPY OF
-        $D  yesterday  3  sonnet  Change `it` [2J  $A
-    "#]],
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
+            $D  yesterday  3  sonnet  Change `it` [2J  $A
+        "#]],
     );
 }
 
@@ -229,7 +239,56 @@ fn a_session_shows_its_compactions_and_its_origin() {
     check_family(
         "crow-cli inspect -s $A -j",
         expect![[r#"
-        {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+        "#]],
+    );
+}
+
+#[test]
+fn a_task_shows_whose_it_is_and_what_became_of_it() {
+    check_family(
+        "crow-cli inspect -s $B",
+        expect![[r#"
+        session  $B
+        title  List
+        folder  /work/a
+        model  sonnet
+        mode  ask
+        messages  3
+        created  yesterday
+        updated  yesterday
+        child of  $A
+        agent  codex
+        known there as  theirs-7 [2J
+        task  done, 2 rounds, 1234 tokens
+        branch  crow/lister
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect -s $B -j",
+        expect![[r#"
+        {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[]}
+    "#]],
+    );
+}
+
+#[test]
+fn sessions_that_others_started_are_listed_when_they_are_wanted() {
+    check_family(
+        "crow-cli inspect",
+        expect![[r#"
+        SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
+        $D  yesterday  3  sonnet  Change `it` [2J  /work/a
+        $A  yesterday  3  sonnet  Change `it` [2J  /work/a
+    "#]],
+    );
+    check_family(
+        "crow-cli inspect --all",
+        expect![[r#"
+        SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
+        $D  yesterday  3  sonnet  Change `it` [2J  /work/a
+        $B  yesterday  3  sonnet  List  /work/a
+        $A  yesterday  3  sonnet  Change `it` [2J  /work/a
     "#]],
     );
 }
@@ -301,8 +360,8 @@ fn a_session_is_exported_as_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
-        {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
-    "#]],
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+        "#]],
     );
 }
 
@@ -322,8 +381,8 @@ fn messages_are_paged() {
     check(
         "crow-cli inspect -s $A -m -l 1 --before 1 -j",
         expect![[r#"
-        {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
-    "#]],
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
+        "#]],
     );
 }
 
@@ -372,7 +431,7 @@ fn sessions_are_listed_newest_first() {
     check(
         "crow-cli inspect -l 1 -j",
         expect![[r#"
-            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null}]}
+            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null}]}
         "#]],
     );
 }
@@ -432,7 +491,7 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}],"seq":1,"created":"1970-01-01T02:00:00Z"},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt","seq":2,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}],"seq":1,"created":"1970-01-01T02:00:00Z"},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt","seq":2,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
         "#]],
     );
 }

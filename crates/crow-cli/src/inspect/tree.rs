@@ -1,12 +1,15 @@
 //! Sessions with those they started below them.
 
-use std::{collections::HashSet, io::Write};
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+};
 
 use crow_core::SessionId;
-use crow_store::{SessionRow, Store, Timestamp};
+use crow_store::{SessionRow, Store, TaskRow, Timestamp};
 use serde_json::{Value, json};
 
-use super::{age, session_json, title};
+use super::{age, session_json, tasks, title};
 use crate::{cli::InspectArgs, failure::Exit, table};
 
 /// Deeper families are cut: no limit on depth allows them, so a wrong database has them.
@@ -24,7 +27,7 @@ pub(super) async fn all(
     for row in rows {
         let root = root(store, row).await?;
         if seen.insert(root.clone()) {
-            families.push(store.family(&root).await?);
+            families.push(Family::read(store, &root).await?);
         }
     }
     write(args, &families, now, out)
@@ -38,7 +41,38 @@ pub(super) async fn family(
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), Exit> {
-    write(args, &[store.family(id).await?], now, out)
+    write(args, &[Family::read(store, id).await?], now, out)
+}
+
+/// A session with all below it.
+struct Family {
+    rows: Vec<SessionRow>,
+    tasks: HashMap<SessionId, TaskRow>,
+}
+
+impl Family {
+    async fn read(store: &Store, root: &SessionId) -> Result<Self, Exit> {
+        let rows = store.family(root).await?;
+        let mut tasks = Vec::from_iter(store.task(root).await?);
+        let parents: HashSet<&SessionId> = rows.iter().filter_map(|row| row.parent.as_ref()).collect();
+        for row in rows.iter().filter(|row| parents.contains(&row.id)) {
+            tasks.extend(store.tasks_of(&row.id).await?);
+        }
+        let tasks = tasks.into_iter().map(|task| (task.task.clone(), task)).collect();
+        Ok(Self { rows, tasks })
+    }
+
+    fn children(&self, row: &SessionRow) -> impl Iterator<Item = &SessionRow> {
+        self.rows.iter().filter(|other| other.parent.as_ref() == Some(&row.id))
+    }
+
+    /// Says who does what a session was started for, and what became of it.
+    fn task(&self, row: &SessionRow) -> String {
+        match (self.tasks.get(&row.id), &row.agent_type) {
+            (Some(task), _) => format!("{}: {}", tasks::agent(row), tasks::line(task)),
+            (None, agent) => agent.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// Climbs to the session that a person started.
@@ -52,13 +86,8 @@ async fn root(store: &Store, row: &SessionRow) -> Result<SessionId, Exit> {
     Ok(id)
 }
 
-fn write(
-    args: &InspectArgs,
-    families: &[Vec<SessionRow>],
-    now: Timestamp,
-    out: &mut impl Write,
-) -> Result<(), Exit> {
-    let roots = families.iter().filter_map(|family| Some((family.first()?, family.as_slice())));
+fn write(args: &InspectArgs, families: &[Family], now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
+    let roots = families.iter().filter_map(|family| Some((family.rows.first()?, family)));
     if args.json {
         let sessions: Vec<Value> = roots.map(|(root, family)| branch_json(root, family, 0)).collect();
         return Ok(writeln!(out, "{}", table::json(&json!({ "sessions": sessions })))?);
@@ -70,35 +99,34 @@ fn write(
     if lines.is_empty() {
         return Ok(writeln!(out, "no sessions yet")?);
     }
-    let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "COPY OF"].map(str::to_owned);
-    let lines = lines.into_iter().map(|(depth, row)| {
+    let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "TASK", "COPY OF"].map(str::to_owned);
+    let lines = lines.into_iter().map(|(depth, row, family)| {
         let below = depth.checked_sub(1).map(|depth| format!("{}└ ", "  ".repeat(depth)));
         let id = format!("{}{}", below.unwrap_or_default(), row.id);
         let origin = row.forked_from.as_ref().map_or_else(String::new, ToString::to_string);
-        [id, age(row.updated, now), row.n_messages.to_string(), row.model.clone(), title(row), origin]
+        let (age, n_messages) = (age(row.updated, now), row.n_messages.to_string());
+        [id, age, n_messages, row.model.clone(), title(row), family.task(row), origin]
     });
     Ok(table::write(out, std::iter::once(header).chain(lines))?)
 }
 
-fn children<'a>(row: &'a SessionRow, family: &'a [SessionRow]) -> impl Iterator<Item = &'a SessionRow> {
-    family.iter().filter(|other| other.parent.as_ref() == Some(&row.id))
-}
-
 fn branch<'a>(
     row: &'a SessionRow,
-    family: &'a [SessionRow],
+    family: &'a Family,
     depth: usize,
-    lines: &mut Vec<(usize, &'a SessionRow)>,
+    lines: &mut Vec<(usize, &'a SessionRow, &'a Family)>,
 ) {
-    lines.push((depth, row));
+    lines.push((depth, row, family));
     if depth < DEPTH_MAX {
-        children(row, family).for_each(|child| branch(child, family, depth + 1, lines));
+        family.children(row).for_each(|child| branch(child, family, depth + 1, lines));
     }
 }
 
-fn branch_json(row: &SessionRow, family: &[SessionRow], depth: usize) -> Value {
+fn branch_json(row: &SessionRow, family: &Family, depth: usize) -> Value {
     let mut json = session_json(row);
-    let below = if depth < DEPTH_MAX { family } else { &[] };
-    json["children"] = children(row, below).map(|child| branch_json(child, family, depth + 1)).collect();
+    json["task"] = tasks::json(family.tasks.get(&row.id));
+    let n_below = if depth < DEPTH_MAX { usize::MAX } else { 0 };
+    json["children"] =
+        family.children(row).take(n_below).map(|child| branch_json(child, family, depth + 1)).collect();
     json
 }

@@ -1,0 +1,35 @@
+//! What is told of a task: who does it, and what became of it.
+
+use crow_store::{SessionRow, TaskRow};
+use serde_json::{Value, json};
+
+use super::written;
+
+/// What a child is called that is Crow itself.
+const OURS: &str = "crow";
+
+/// Names the agent that a session runs.
+pub(super) fn agent(row: &SessionRow) -> &str {
+    row.agent_type.as_deref().unwrap_or(OURS)
+}
+
+/// Says what became of a task, on a line.
+pub(super) fn line(task: &TaskRow) -> String {
+    let counted = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (rounds, tokens) = (counted(task.n_rounds.into(), "round"), counted(task.n_tokens, "token"));
+    format!("{}, {rounds}, {tokens}", task.state.as_str())
+}
+
+/// Spells a task for scripts.
+pub(super) fn json(task: Option<&TaskRow>) -> Value {
+    task.map_or(Value::Null, |task| {
+        json!({
+            "state": task.state.as_str(),
+            "rounds": task.n_rounds,
+            "tokens": task.n_tokens,
+            "started": written(task.started),
+            "ended": task.ended.and_then(written),
+            "branch": task.branch,
+        })
+    })
+}
