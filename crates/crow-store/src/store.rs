@@ -77,7 +77,7 @@ impl Store {
     {
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
         let given_back = GivenBack::default();
-        let owner = Owner { open, inbox, given_back: given_back.clone(), state: None };
+        let owner = Owner { open, inbox, given_back: given_back.clone(), gone: HashSet::new(), state: None };
         thread::Builder::new().name("crow-store".into()).spawn(move || owner.run()).map_err(
             |error: io::Error| StoreError::CannotOpen {
                 database: address.to_string(),

@@ -93,6 +93,8 @@ pub(super) struct Owner<F> {
     pub(super) state: Option<Open>,
     pub(super) inbox: mpsc::Receiver<Request>,
     pub(super) given_back: GivenBack,
+    /// Rights that went with a connection.
+    pub(super) gone: HashSet<Right>,
 }
 
 impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
@@ -104,16 +106,16 @@ impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
             if let Some(open) = &mut self.state {
                 given_back.iter().for_each(|right| open.release(right));
             }
+            self.gone.retain(|right| !given_back.contains(right));
             // A connection may have broken while nobody used it.
-            self.state.take_if(|open| open.database.is_lost());
+            self.drop_lost();
             match request {
                 Request::Work(work) => work(self.state()),
                 Request::Close(answer) => {
                     return give(answer, self.state.map_or(Ok(()), |open| open.database.close()));
                 }
             }
-            // What is held there is claimed again by the next step of who has it.
-            self.state.take_if(|open| open.database.is_lost());
+            self.drop_lost();
         }
     }
 
@@ -122,7 +124,20 @@ impl<F: Fn() -> Result<Database, StoreError>> Owner<F> {
             Some(open) => open,
             None => Open { database: (self.open)()?, held: HashSet::new() },
         };
-        Ok(self.state.insert(open))
+        let open = self.state.insert(open);
+        // Before anything else is done there: who has a right is at work, and nobody is to think otherwise.
+        for right in std::mem::take(&mut self.gone) {
+            if let Err(error) = open.claim(&right) {
+                tracing::warn!(%error, "a right was lost with a connection; its next step claims it again");
+            }
+        }
+        Ok(open)
+    }
+
+    fn drop_lost(&mut self) {
+        if let Some(open) = self.state.take_if(|open| open.database.is_lost()) {
+            self.gone.extend(open.held);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crow_core::SessionId;
 
-use super::{Place, begin, named, prompt, say, session_in, words};
+use super::{Place, begin, named, prompt, run, say, session_in, words};
 use crate::{
     Attending, BegunBy, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
 };
@@ -196,6 +196,26 @@ pub(super) async fn a_lost_task_is_lost_once(place: Place) {
     drop(round(&other, &abandoned[0], 30).await);
     assert!(one.end_task(&attending, end(TaskState::Done, None, 31)).await.unwrap());
     assert_eq!(other.task(&attended).await.unwrap().unwrap().state, TaskState::Done);
+}
+
+#[test]
+fn a_task_stays_attended_when_a_connection_breaks() {
+    run(Place::on_server(), async |place| {
+        let store = place.open().await;
+        let parent = begin(&store, "/p", 1).await;
+        let (task, given_back) = (child(&store, &parent, 2).await, child(&store, &parent, 3).await);
+        let (attending, dropped) = (round(&store, &task, 4).await, round(&store, &given_back, 4).await);
+        place.direct(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+        let broken = store.task(&task).await;
+        assert!(matches!(broken, Err(StoreError::Unreachable { .. })), "{broken:?}");
+        drop(dropped);
+        let lost = store.lose_tasks(&parent, Timestamp(5), |_| "lost".into()).await.unwrap();
+        assert_eq!(lost, [given_back]);
+        assert!(store.end_task(&attending, end(TaskState::Done, None, 6)).await.unwrap());
+    });
 }
 
 pub(super) async fn a_task_is_no_more_than_its_session(place: Place) {
