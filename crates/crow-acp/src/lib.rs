@@ -10,6 +10,8 @@ mod incoming;
 mod outbox;
 mod program;
 mod server;
+mod socket;
+mod splice;
 mod transport;
 mod v1;
 
@@ -26,4 +28,6 @@ pub use incoming::{
 pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
+pub use socket::{ConnectError, Farewell, SocketDoor, Token, connect, listen};
+pub use splice::{Left, splice};
 pub use transport::{Lines, duplex, stdio};

@@ -16,7 +16,7 @@ pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes gathered for one write; a pipe holds as many.
 const WRITE_BYTES: usize = 64 * 1024;
 
-type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
+pub(crate) type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
 pub(crate) type IncomingLines = Pin<Box<dyn Stream<Item = io::Result<String>> + Send>>;
 
 /// One end of a connection that carries one message a line.

@@ -1,0 +1,268 @@
+//! Carries messages between a WebSocket and the queues of its lines, and finds out when the other side is gone.
+//!
+//! Both ways push back: what is not taken from a queue is not read from the network, and what the network does not
+//! take is not taken from the queue.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{
+    Sink, SinkExt, Stream, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Bytes, Error, Message,
+        error::ProtocolError,
+        protocol::{CloseFrame, frame::coding::CloseCode},
+    },
+};
+
+use super::{
+    GOODBYE,
+    farewell::{Farewell, frame},
+    queue::{LINES_WAITING, Receiver, Sender},
+};
+
+/// Pings in a row after which whoever says nothing at all is gone.
+const SILENT_PINGS_MAX: u32 = 3;
+
+/// How long what our side said last may take to leave when our side has gone.
+const LAST_LINES: Duration = Duration::from_secs(10);
+
+/// A connection that ended as no conversation does.
+const NO_WORD: &str = "the other side is gone without a word";
+
+/// What a frame of bytes is answered with.
+const NO_TEXT: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"protocol","details":"Messages are text frames; a binary frame was not read."}}}"#;
+
+/// A stream that counts what was read of it: a large message is a sign of life long before it is whole.
+#[derive(Debug)]
+pub(super) struct Counted<S> {
+    inner: S,
+    n_read: Arc<AtomicU64>,
+}
+
+impl<S> Counted<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, n_read: Arc::default() }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let n_before = into.filled().len();
+        let polled = Pin::new(&mut self.inner).poll_read(cx, into);
+        self.n_read.fetch_add((into.filled().len() - n_before) as u64, Ordering::Relaxed);
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+/// How a connection came to its end.
+enum End {
+    /// Our side has said all it had to say.
+    Ours,
+    /// Our side is gone, and what it said last is not taken.
+    Unheard,
+    /// The other side said goodbye.
+    Theirs(Option<CloseFrame>),
+    /// The other side broke the rules.
+    Against(CloseCode, &'static str),
+    /// The connection is gone.
+    Broken(String),
+}
+
+impl End {
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Capacity(_) => Self::Against(CloseCode::Size, "a message is larger than 64 MiB"),
+            Error::Utf8(_) => Self::Against(CloseCode::Invalid, "a text frame is not UTF-8"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::Broken(NO_WORD.to_owned()),
+            Error::Protocol(_) => Self::Against(CloseCode::Protocol, "that is not how WebSockets are spoken"),
+            other => Self::Broken(other.to_string()),
+        }
+    }
+
+    /// What our side is told when it did not end this itself.
+    fn told(self) -> Option<io::Error> {
+        match self {
+            Self::Ours | Self::Unheard => None,
+            Self::Theirs(Some(CloseFrame { code: CloseCode::Normal, .. }) | None) => None,
+            Self::Theirs(Some(CloseFrame { code, reason })) => {
+                Some(io::Error::other(format!("the other side closed it ({code}): {}", plain(&reason))))
+            }
+            Self::Against(_, why) => Some(io::Error::other(why)),
+            Self::Broken(why) => Some(io::Error::other(why)),
+        }
+    }
+}
+
+/// The other side's words may come to stand on a terminal.
+fn plain(reason: &str) -> String {
+    reason.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Carries messages until either side is done, then says `farewell` if it is ours to say.
+pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: WebSocketStream<Counted<S>>,
+    (heard, mut said): (Sender, Receiver),
+    ping: Duration,
+    farewell: impl Future<Output = Farewell>,
+) {
+    let n_read = socket.get_ref().n_read.clone();
+    let (mut sink, mut stream) = socket.split();
+    let (complain, complaints) = mpsc::channel(1);
+    let end = tokio::select! {
+        end = hear(&mut stream, (&heard, &complain), &n_read, ping) => end,
+        end = say(&mut sink, &mut said, complaints, ping) => end,
+        () = async { heard.gone().await; sleep(LAST_LINES).await } => End::Unheard,
+    };
+    drop(said);
+    let mut heard = Some(heard);
+    let last = match &end {
+        End::Ours | End::Unheard => {
+            // Our side may still listen, and nothing more comes.
+            drop(heard.take());
+            Some(farewell.await.frame())
+        }
+        End::Against(code, why) => Some(frame(*code, why, "")),
+        End::Theirs(_) | End::Broken(_) => None,
+    };
+    if !matches!(end, End::Broken(_)) {
+        // Whoever does not take part in the goodbye has no claim to more of it.
+        let _ = timeout(GOODBYE, part(&mut sink, &mut stream, last)).await;
+    }
+    drop((sink, stream));
+    if let (Some(heard), Some(why)) = (heard, end.told()) {
+        // Our side is gone as well, or hears it.
+        let _ = heard.send(Err(why)).await;
+    }
+}
+
+/// Says goodbye and waits for the other side's.
+async fn part<S: AsyncRead + AsyncWrite + Unpin>(
+    sink: &mut SplitSink<WebSocketStream<Counted<S>>, Message>,
+    stream: &mut SplitStream<WebSocketStream<Counted<S>>>,
+    last: Option<CloseFrame>,
+) {
+    if let Some(last) = last
+        && let Err(error) = sink.send(Message::Close(Some(last))).await
+    {
+        tracing::debug!(%error, "the other side is gone without a goodbye");
+        return;
+    }
+    while let Some(Ok(_)) = stream.next().await {}
+}
+
+/// Takes in what comes, one message a line. Time counts only while this waits for the network.
+async fn hear(
+    stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
+    (heard, complain): (&Sender, &mpsc::Sender<Message>),
+    n_read: &AtomicU64,
+    ping: Duration,
+) -> End {
+    let mut n_silent = 0;
+    loop {
+        let n_before = n_read.load(Ordering::Relaxed);
+        let message = match timeout(ping, stream.next()).await {
+            Ok(Some(Ok(message))) => message,
+            Ok(Some(Err(error))) => return End::of(&error),
+            Ok(None) => return End::Broken(NO_WORD.to_owned()),
+            Err(_) => {
+                let is_silent = n_read.load(Ordering::Relaxed) == n_before;
+                n_silent = if is_silent { n_silent + 1 } else { 0 };
+                if n_silent == SILENT_PINGS_MAX {
+                    return End::Broken("the other side does not answer any longer".to_owned());
+                }
+                continue;
+            }
+        };
+        n_silent = 0;
+        let is_taken = match message {
+            Message::Text(text) if text.trim().is_empty() => true,
+            Message::Text(text) => heard.send(Ok(one_line(&text))).await.is_ok(),
+            Message::Binary(_) => complain.send(Message::text(NO_TEXT)).await.is_ok(),
+            Message::Close(frame) => return End::Theirs(frame),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => true,
+        };
+        if !is_taken {
+            // Our side listens no longer; what it still has to say decides the end.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Line ends stand between the tokens of a message, never inside its texts.
+fn one_line(text: &str) -> String {
+    if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() }
+}
+
+/// Sends what our side says, and a ping now and then.
+async fn say(
+    sink: &mut (impl Sink<Message, Error = Error> + Unpin),
+    said: &mut Receiver,
+    mut complaints: mpsc::Receiver<Message>,
+    ping: Duration,
+) -> End {
+    let mut pings = interval_at(Instant::now() + ping, ping);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let message = tokio::select! {
+            line = said.recv() => match line {
+                Some(Ok(line)) => Message::text(line),
+                Some(Err(_)) | None => return End::Ours,
+            },
+            Some(complaint) = complaints.recv() => complaint,
+            _ = pings.tick() => Message::Ping(Bytes::new()),
+        };
+        if let Err(error) = send(sink, message, said).await {
+            return End::of(&error);
+        }
+    }
+}
+
+/// Sends a message, and with it those that wait already: they share a packet.
+async fn send(
+    sink: &mut (impl Sink<Message, Error = Error> + Unpin),
+    message: Message,
+    said: &mut Receiver,
+) -> Result<(), Error> {
+    sink.feed(message).await?;
+    for _ in 0..LINES_WAITING {
+        let Some(Ok(line)) = said.try_recv() else { break };
+        sink.feed(Message::text(line)).await?;
+    }
+    sink.flush().await
+}

@@ -1,0 +1,71 @@
+//! Who is let in: what every door of ours on the network asks.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderValue, header, uri::Authority};
+use tokio::net::TcpListener;
+
+use super::PATH;
+
+/// What whoever comes in has to say: `Authorization: Bearer` and this.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+impl Token {
+    /// Takes a text as a token.
+    pub fn new(token: String) -> Self {
+        Self(token)
+    }
+
+    /// Tells whether a request brings it.
+    pub fn is_in(&self, headers: &HeaderMap) -> bool {
+        let said = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+        let Some((scheme, said)) = said.split_at_checked("Bearer ".len()) else { return false };
+        scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(said, self.0.as_bytes())
+    }
+}
+
+/// Compares in a time that tells nothing of where they differ. Nobody brings an empty token.
+fn is_same(said: &[u8], token: &[u8]) -> bool {
+    let differences = said.iter().zip(token).fold(0, |differences, (a, b)| differences | (a ^ b));
+    said.len() == token.len() && !token.is_empty() && differences == 0
+}
+
+/// A door with its key.
+#[derive(Debug)]
+pub struct SocketDoor {
+    /// Where it is.
+    pub listener: TcpListener,
+    /// The name it was opened under, when that is no address: clients may call it so.
+    pub name: Option<String>,
+    /// Its key.
+    pub token: Token,
+}
+
+impl SocketDoor {
+    /// The address that clients are told.
+    pub fn url(&self) -> std::io::Result<String> {
+        let here = self.listener.local_addr()?;
+        Ok(match &self.name {
+            Some(name) => format!("ws://{name}:{}{PATH}", here.port()),
+            None => format!("ws://{here}{PATH}"),
+        })
+    }
+}
+
+/// Tells whether a request calls the server by a name that nobody can make lead here: a page in a browser that was lured
+/// here calls it by another. The port is the client's affair, which may come through a tunnel.
+pub(super) fn is_called_rightly(headers: &HeaderMap, name: Option<&str>) -> bool {
+    let mut said = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (said.next(), said.next()) else { return false };
+    let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
+    let bare = host.host().trim_start_matches('[').trim_end_matches(']');
+    let is_known = || ["localhost"].into_iter().chain(name).any(|name| bare.eq_ignore_ascii_case(name));
+    !host.as_str().contains('@') && (bare.parse::<IpAddr>().is_ok() || is_known())
+}

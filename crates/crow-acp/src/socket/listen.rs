@@ -1,0 +1,222 @@
+//! The server's end: lets clients in one by one and hands each one's lines to whoever serves them.
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::service_fn,
+    upgrade::{self, OnUpgrade},
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{handshake::server::create_response_with_body, protocol::Role},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    PATH, PING, SocketDoor, Token,
+    carry::{Counted, carry},
+    config,
+    door::is_called_rightly,
+    ends,
+    farewell::Farewell,
+};
+use crate::transport::Lines;
+
+/// Clients at the same time; each has an agent.
+pub(super) const CLIENTS_MAX: usize = 64;
+
+/// Connections at the same time: clients, and as many again that knock.
+const VISITORS_MAX: usize = 2 * CLIENTS_MAX;
+
+/// Who has not said by then what it wants is shown out.
+const KNOCK_MAX: Duration = Duration::from_secs(10);
+
+/// The head of a request: a token, and whatever proxies add.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// What everyone who is served gets to end when everything ends: an agent's program, then the goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(6);
+
+/// When the system has no descriptor left, clients have to leave first.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long an id of a connection is.
+const ID_BYTES: usize = 16;
+
+/// Lets in every client that knows the token, until `cut` says so; `serve` gets each one's lines, has to end when they
+/// do or when `cut` says so, and tells what to say at the end.
+pub async fn listen<F>(
+    door: SocketDoor,
+    cut: CancellationToken,
+    serve: impl Fn(Lines) -> F + Send + Sync + 'static,
+) where
+    F: Future<Output = Farewell> + Send + 'static,
+{
+    listen_with(door, cut, (PING, KNOCK_MAX), serve).await;
+}
+
+pub(super) async fn listen_with<F>(
+    door: SocketDoor,
+    cut: CancellationToken,
+    (ping, knock_max): (Duration, Duration),
+    serve: impl Fn(Lines) -> F + Send + Sync + 'static,
+) where
+    F: Future<Output = Farewell> + Send + 'static,
+{
+    let SocketDoor { listener, name, token } = door;
+    let keeper =
+        Arc::new(Doorkeeper { name, token, places: Arc::new(Semaphore::new(CLIENTS_MAX)), ping, knock_max });
+    let serve = Arc::new(serve);
+    let mut visits = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = cut.cancelled() => break,
+            Some(_) = visits.join_next() => {}
+            accepted = listener.accept(), if visits.len() < VISITORS_MAX => match accepted {
+                Ok((stream, _)) => {
+                    let (keeper, serve) = (keeper.clone(), serve.clone());
+                    visits.spawn(async move { keeper.visit(stream, serve.as_ref()).await });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not let a client in");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    // Those who are left are shown out with the end of this.
+    let _ = timeout(LAST_WORDS, async { while visits.join_next().await.is_some() {} }).await;
+}
+
+struct Doorkeeper {
+    name: Option<String>,
+    token: Token,
+    places: Arc<Semaphore>,
+    ping: Duration,
+    knock_max: Duration,
+}
+
+/// A client that was let in, with its place.
+struct Admitted {
+    upgrade: OnUpgrade,
+    place: OwnedSemaphorePermit,
+}
+
+type Plain = TokioIo<Counted<TcpStream>>;
+
+impl Doorkeeper {
+    async fn visit<F>(self: Arc<Self>, stream: TcpStream, serve: &impl Fn(Lines) -> F)
+    where
+        F: Future<Output = Farewell>,
+    {
+        let admitted = timeout(self.knock_max, self.admit(stream)).await;
+        let Ok(Some((socket, _place))) = admitted else { return };
+        let (lines, ends) = ends();
+        let (say, said) = oneshot::channel();
+        let farewell = async { said.await.unwrap_or(Farewell::Over) };
+        let carried = AbortOnDropHandle::new(tokio::spawn(carry(socket, ends, self.ping, farewell)));
+        // A client that is gone is told nothing.
+        let _ = say.send(serve(lines).await);
+        if let Err(error) = carried.await {
+            tracing::error!(%error, "a connection ended in a fault of ours");
+        }
+    }
+
+    /// Hears what a visitor wants, and shakes hands.
+    async fn admit(
+        &self,
+        stream: TcpStream,
+    ) -> Option<(WebSocketStream<Counted<TcpStream>>, OwnedSemaphorePermit)> {
+        // Without it each message waits for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection will be slow");
+        }
+        let (admit, mut admitted) = mpsc::channel(1);
+        let service = service_fn(|request| {
+            let response = self.answer(request, &admit).unwrap_or_else(|refusal| refusal);
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let mut http = http1::Builder::new();
+        http.max_buf_size(HEAD_BYTES_MAX);
+        let io: Plain = TokioIo::new(Counted::new(stream));
+        // A broken request is answered as such; what the visitor made of it is not ours to know.
+        let conversed = http.serve_connection(io, service).with_upgrades().await;
+        if let Err(error) = conversed {
+            tracing::debug!(%error, "a visitor did not say what it wants");
+        }
+        let Admitted { upgrade, place } = admitted.try_recv().ok()?;
+        let parts = upgrade.await.ok()?.downcast::<Plain>().ok()?;
+        let (stream, early) = (parts.io.into_inner(), parts.read_buf.to_vec());
+        let socket = WebSocketStream::from_partially_read(stream, early, Role::Server, Some(config())).await;
+        Some((socket, place))
+    }
+
+    /// Lets in, or says why not. The order is from what tells a stranger least to what tells it most.
+    fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        admit: &mpsc::Sender<Admitted>,
+    ) -> Result<Response<String>, Response<String>> {
+        let headers = request.headers();
+        if headers.contains_key(header::ORIGIN) {
+            return Err(refusal(StatusCode::FORBIDDEN, "pages in browsers are not let in"));
+        }
+        if !is_called_rightly(headers, self.name.as_deref()) {
+            return Err(refusal(StatusCode::FORBIDDEN, "this server does not go by that name"));
+        }
+        if !self.token.is_in(headers) {
+            let refusal = refusal(StatusCode::UNAUTHORIZED, "this server wants its token");
+            return Err(with(refusal, header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        if request.uri().path() != PATH {
+            return Err(refusal(StatusCode::NOT_FOUND, "the agent is at /acp"));
+        }
+        if request.method() != Method::GET {
+            let refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, "the agent is reached with GET");
+            return Err(with(refusal, header::ALLOW, "GET"));
+        }
+        let Ok(mut response) = create_response_with_body(&request, String::new) else {
+            let refusal = refusal(StatusCode::UPGRADE_REQUIRED, "the agent speaks over WebSocket 13");
+            let refusal = with(refusal, header::SEC_WEBSOCKET_VERSION, "13");
+            return Err(with(with(refusal, header::UPGRADE, "websocket"), header::CONNECTION, "upgrade"));
+        };
+        let id = connection_id();
+        let id = id.map_err(|_| refusal(StatusCode::SERVICE_UNAVAILABLE, "there is no chance to be had"))?;
+        response.headers_mut().insert("acp-connection-id", id);
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
+        };
+        // A connection asks once.
+        let _ = admit.try_send(Admitted { upgrade: upgrade::on(&mut request), place });
+        Ok(response)
+    }
+}
+
+fn refusal(status: StatusCode, why: &str) -> Response<String> {
+    let mut response = Response::new(format!("{why}\n"));
+    *response.status_mut() = status;
+    with(response, header::CONNECTION, "close")
+}
+
+fn with(mut response: Response<String>, name: header::HeaderName, value: &'static str) -> Response<String> {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
+}
+
+fn connection_id() -> io::Result<HeaderValue> {
+    let mut bytes = [0; ID_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::from_str(&id).map_err(io::Error::other)
+}

@@ -1,0 +1,554 @@
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use expect_test::{Expect, expect};
+use futures_util::{SinkExt, StreamExt};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    time::{Instant, timeout},
+};
+use tokio_tungstenite::{
+    WebSocketStream, client_async_with_config,
+    tungstenite::{Message, client::IntoClientRequest},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{connect::connect_with, listen::CLIENTS_MAX, listen::listen_with, *};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// So long that it plays no part.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// So short that a test waits for three of them.
+const SOON: Duration = Duration::from_millis(50);
+
+struct Server {
+    port: u16,
+    cut: CancellationToken,
+    listening: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    async fn start<F>(times: (Duration, Duration), serve: impl Fn(Lines) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Farewell> + Send + 'static,
+    {
+        Self::start_until(CancellationToken::new(), times, serve).await
+    }
+
+    async fn start_until<F>(
+        cut: CancellationToken,
+        times: (Duration, Duration),
+        serve: impl Fn(Lines) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Farewell> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let door = SocketDoor { listener, name: None, token: Token::new("secret".into()) };
+        let port: u16 = door.url().unwrap().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
+        let listening = tokio::spawn(listen_with(door, cut.clone(), times, serve));
+        Self { port, cut, listening }
+    }
+
+    /// Gives every line back.
+    async fn echo() -> Self {
+        let cut = CancellationToken::new();
+        let ends = cut.clone();
+        let serve = move |lines| {
+            let ends = ends.clone();
+            async move {
+                tokio::select! {
+                    farewell = echo(lines) => farewell,
+                    () = ends.cancelled() => Farewell::GoingAway,
+                }
+            }
+        };
+        Self::start_until(cut, (NEVER, NEVER), serve).await
+    }
+
+    async fn knock(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).await.unwrap()
+    }
+
+    async fn socket(&self) -> WebSocketStream<TcpStream> {
+        let mut request = format!("ws://127.0.0.1:{}/acp", self.port).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", "Bearer secret".parse().unwrap());
+        let (socket, response) =
+            client_async_with_config(request, self.knock().await, Some(config())).await.unwrap();
+        assert_eq!(response.headers()["acp-connection-id"].len(), 32);
+        socket
+    }
+
+    async fn lines(&self) -> Lines {
+        let headers = [("Authorization".to_owned(), "Bearer secret".to_owned())];
+        let url = format!("ws://127.0.0.1:{}", self.port);
+        connect(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
+    }
+
+    /// Sends a head as it is and gives the first line of the answer.
+    async fn head(&self, head: &str) -> String {
+        let mut stream = self.knock().await;
+        let head = head.replace("PORT", &self.port.to_string());
+        stream.write_all(format!("{}\r\n\r\n", head.replace('\n', "\r\n")).as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let reading = async {
+            let mut byte = [0];
+            while !answer.ends_with("\r\n") && stream.read(&mut byte).await.unwrap() == 1 {
+                answer.push(char::from(byte[0]));
+            }
+        };
+        timeout(PATIENCE, reading).await.unwrap();
+        answer.trim().to_owned()
+    }
+
+    async fn end(self) {
+        self.cut.cancel();
+        timeout(PATIENCE, self.listening).await.unwrap().unwrap();
+    }
+}
+
+async fn echo(lines: Lines) -> Farewell {
+    let (mut outgoing, mut incoming) = (lines.outgoing, lines.incoming);
+    while let Some(Ok(line)) = incoming.next().await {
+        if outgoing.send(line).await.is_err() {
+            break;
+        }
+    }
+    Farewell::Over
+}
+
+async fn next(socket: &mut WebSocketStream<TcpStream>) -> String {
+    match timeout(PATIENCE, socket.next()).await.unwrap() {
+        Some(Ok(Message::Text(text))) => text.to_string(),
+        Some(Ok(Message::Close(Some(frame)))) => format!("close {}: {}", frame.code, frame.reason),
+        Some(Ok(other)) => format!("{other:?}"),
+        Some(Err(error)) => format!("error: {error}"),
+        None => "the end".into(),
+    }
+}
+
+const GOOD: &str = "GET /acp HTTP/1.1\nHost: 127.0.0.1:PORT\nAuthorization: Bearer secret\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+
+#[track_caller]
+fn check(heard: &str, expected: &Expect) {
+    expected.assert_eq(heard);
+}
+
+#[tokio::test]
+async fn only_who_may_is_let_in() {
+    let server = Server::echo().await;
+    let cases = [
+        ("as it should be", GOOD.to_owned()),
+        ("through a tunnel", GOOD.replace("127.0.0.1:PORT", "localhost:9")),
+        ("by another address", GOOD.replace("127.0.0.1:PORT", "[::1]:PORT")),
+        ("no token", GOOD.replace("Authorization", "X")),
+        ("a wrong token", GOOD.replace("secret", "secreT")),
+        ("half a token", GOOD.replace("secret", "secre")),
+        ("an empty token", GOOD.replace("secret", "")),
+        ("another scheme", GOOD.replace("Bearer", "Basic_")),
+        ("a page", format!("{GOOD}\nOrigin: http://127.0.0.1:PORT")),
+        ("a page from nowhere", format!("{GOOD}\nOrigin: null")),
+        ("a lured page", GOOD.replace("127.0.0.1:PORT", "evil.example:PORT")),
+        ("a lookalike", GOOD.replace("127.0.0.1:PORT", "127.0.0.1.evil.example")),
+        ("a name before", GOOD.replace("127.0.0.1:PORT", "localhost@evil.example")),
+        ("two hosts", format!("{GOOD}\nHost: evil.example")),
+        ("no host", GOOD.replace("Host", "X")),
+        ("elsewhere", GOOD.replace("/acp", "/mcp")),
+        ("elsewhere, without a token", GOOD.replace("/acp", "/mcp").replace("Bearer", "B")),
+        ("a post", GOOD.replace("GET", "POST")),
+        ("no socket", GOOD.replace("Upgrade: websocket", "X: y")),
+        ("an old socket", GOOD.replace("Version: 13", "Version: 8")),
+        ("garbage", "what".to_owned()),
+        ("a long head", format!("{GOOD}\nX: {}", "x".repeat(20_000))),
+    ];
+    let mut heard = String::new();
+    for (what, head) in cases {
+        heard.push_str(&format!("{what}: {}\n", server.head(&head).await));
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        as it should be: HTTP/1.1 101 Switching Protocols
+        through a tunnel: HTTP/1.1 101 Switching Protocols
+        by another address: HTTP/1.1 101 Switching Protocols
+        no token: HTTP/1.1 401 Unauthorized
+        a wrong token: HTTP/1.1 401 Unauthorized
+        half a token: HTTP/1.1 401 Unauthorized
+        an empty token: HTTP/1.1 401 Unauthorized
+        another scheme: HTTP/1.1 401 Unauthorized
+        a page: HTTP/1.1 403 Forbidden
+        a page from nowhere: HTTP/1.1 403 Forbidden
+        a lured page: HTTP/1.1 403 Forbidden
+        a lookalike: HTTP/1.1 403 Forbidden
+        a name before: HTTP/1.1 403 Forbidden
+        two hosts: HTTP/1.1 403 Forbidden
+        no host: HTTP/1.1 403 Forbidden
+        elsewhere: HTTP/1.1 404 Not Found
+        elsewhere, without a token: HTTP/1.1 401 Unauthorized
+        a post: HTTP/1.1 405 Method Not Allowed
+        no socket: HTTP/1.1 426 Upgrade Required
+        an old socket: HTTP/1.1 426 Upgrade Required
+        garbage: HTTP/1.1 400 Bad Request
+        a long head: HTTP/1.1 431 Request Header Fields Too Large
+    "#]],
+    );
+    server.end().await;
+}
+
+#[tokio::test]
+async fn who_never_says_what_it_wants_is_shown_out_while_others_work() {
+    let server = Server::start((NEVER, SOON), echo).await;
+    let mut slow = server.knock().await;
+    slow.write_all(b"GET /acp HTTP/1.1\r\nHost: 127").await.unwrap();
+    let mut socket = server.socket().await;
+    let mut rest = Vec::new();
+    // Its connection ends; how is up to the system.
+    let _ = timeout(PATIENCE, slow.read_to_end(&mut rest)).await.unwrap();
+    socket.send(Message::text("{}")).await.unwrap();
+    check(&next(&mut socket).await, &expect![["{}"]]);
+}
+
+#[tokio::test]
+async fn frames_are_lines() {
+    let server = Server::echo().await;
+    let mut socket = server.socket().await;
+    let mut heard = String::new();
+    for message in [
+        Message::text("{\"a\":\n \"b\\n\"}\r\n"),
+        Message::text("\n"),
+        Message::binary(vec![1, 2, 3]),
+        Message::text("{\"still\": \"here\"}"),
+        Message::Close(None),
+    ] {
+        let is_blank = matches!(&message, Message::Text(text) if text.trim().is_empty());
+        socket.send(message).await.unwrap();
+        if !is_blank {
+            heard.push_str(&format!("{:?}\n", next(&mut socket).await));
+        }
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        "{\"a\":  \"b\\n\"}  "
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\",\"data\":{\"kind\":\"protocol\",\"details\":\"Messages are text frames; a binary frame was not read.\"}}}"
+        "{\"still\": \"here\"}"
+        "Close(None)"
+    "#]],
+    );
+    check(&next(&mut socket).await, &expect!["the end"]);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn large_messages_go_both_ways_and_larger_ones_are_refused() {
+    let server = Server::echo().await;
+    let mut lines = server.lines().await;
+    let large = format!("{{\"large\":\"{}\"}}", "x".repeat(50_000_000));
+    lines.outgoing.send(large.clone()).await.unwrap();
+    let back = timeout(PATIENCE, lines.incoming.next()).await.unwrap().unwrap().unwrap();
+    assert!(back == large, "it came back as it was, {} bytes of {}", back.len(), large.len());
+    drop(lines);
+    let mut socket = server.socket().await;
+    let too_large = Message::text("x".repeat(MESSAGE_BYTES_MAX + 1));
+    // It may be refused before it is sent.
+    let _ = socket.send(too_large).await;
+    let heard = next(&mut socket).await;
+    assert!(heard.contains("1009") || heard.contains("error"), "{heard}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn who_does_not_read_stops_the_speaker() {
+    let n_said = Arc::new(AtomicUsize::new(0));
+    let counting = n_said.clone();
+    let (stuck, mut is_stuck) = mpsc::channel(1);
+    let server = Server::start((NEVER, NEVER), move |mut lines: Lines| {
+        let (n_said, stuck) = (counting.clone(), stuck.clone());
+        async move {
+            loop {
+                // Beyond this nothing moves unless somebody reads.
+                match timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(1_000_000))).await {
+                    Ok(Ok(())) => _ = n_said.fetch_add(1, Ordering::Relaxed),
+                    Ok(Err(_)) => return Farewell::Over,
+                    Err(_) => {
+                        stuck.send(()).await.unwrap();
+                        return pending().await;
+                    }
+                }
+            }
+        }
+    })
+    .await;
+    let socket = server.socket().await;
+    timeout(PATIENCE, is_stuck.recv()).await.unwrap().unwrap();
+    let n_said = n_said.load(Ordering::Relaxed);
+    assert!((64..100).contains(&n_said), "64 MiB wait, and what the system holds, not {n_said} MB");
+    drop(socket);
+}
+
+#[tokio::test]
+async fn who_does_not_listen_stops_the_other_side() {
+    let (arrived, mut arrivals) = mpsc::channel::<Lines>(1);
+    let server = Server::start((NEVER, NEVER), move |lines: Lines| {
+        let arrived = arrived.clone();
+        async move {
+            arrived.send(lines).await.unwrap();
+            pending().await
+        }
+    })
+    .await;
+    let mut socket = server.socket().await;
+    let mut lines = arrivals.recv().await.unwrap();
+    let mut n_sent = 0;
+    while timeout(Duration::from_millis(500), socket.send(Message::text("x".repeat(1_000_000)))).await.is_ok()
+    {
+        n_sent += 1;
+        assert!(n_sent < 100, "64 MiB wait, and what the system holds");
+    }
+    let mut n_heard = 0;
+    while n_heard < n_sent {
+        let line = timeout(PATIENCE, lines.incoming.next()).await.unwrap().unwrap().unwrap();
+        assert_eq!(line.len(), 1_000_000);
+        n_heard += 1;
+    }
+}
+
+#[tokio::test]
+async fn too_many_are_told_so_and_there_is_room_again() {
+    let server = Server::echo().await;
+    let mut sockets = Vec::new();
+    for _ in 0..CLIENTS_MAX {
+        sockets.push(server.socket().await);
+    }
+    check(&server.head(GOOD).await, &expect!["HTTP/1.1 503 Service Unavailable"]);
+    let mut leaving = sockets.pop().unwrap();
+    leaving.close(None).await.unwrap();
+    while leaving.next().await.is_some() {}
+    let again = async {
+        while server.head(GOOD).await.contains("503") {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, again).await.unwrap();
+    server.end().await;
+    check(&next(&mut sockets[0]).await, &expect!["close 1001: the server ends"]);
+}
+
+#[tokio::test]
+async fn half_open_clients_are_found_and_live_ones_are_kept() {
+    let (ended, mut ends) = mpsc::channel(2);
+    let server = Server::start((SOON, NEVER), move |mut lines: Lines| {
+        let ended = ended.clone();
+        async move {
+            let lines = &mut lines;
+            let last = lines.incoming.next().await;
+            ended.send(format!("{last:?}")).await.unwrap();
+            Farewell::Over
+        }
+    })
+    .await;
+    // Reads, and so answers every ping.
+    let mut alive = server.socket().await;
+    let reading = tokio::spawn(async move {
+        let mut n_pings = 0;
+        while let Some(Ok(message)) = alive.next().await {
+            n_pings += usize::from(matches!(message, Message::Ping(_)));
+            if n_pings == 6 {
+                alive.send(Message::text("{}")).await.unwrap();
+            }
+        }
+    });
+    let silent = server.socket().await;
+    let mut heard = vec![
+        timeout(PATIENCE, ends.recv()).await.unwrap().unwrap(),
+        timeout(PATIENCE, ends.recv()).await.unwrap().unwrap(),
+    ];
+    heard.sort();
+    check(
+        &heard.join("\n"),
+        &expect![[r#"
+        Some(Err(Custom { kind: Other, error: "the other side does not answer any longer" }))
+        Some(Ok("{}"))"#]],
+    );
+    drop(silent);
+    reading.abort();
+}
+
+#[tokio::test]
+async fn half_open_servers_are_found() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    let silent = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        pending::<()>().await;
+        drop(socket);
+    });
+    let mut lines = connect_with(&url, &[], Instant::now() + PATIENCE, SOON).await.unwrap();
+    let heard = timeout(PATIENCE, lines.incoming.next()).await.unwrap();
+    check(
+        &format!("{heard:?}"),
+        &expect![[
+            r#"Some(Err(Custom { kind: Other, error: "the other side does not answer any longer" }))"#
+        ]],
+    );
+    silent.abort();
+}
+
+#[tokio::test]
+async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
+    let (ended, mut ends) = mpsc::channel(1);
+    let server = Server::start((NEVER, NEVER), move |mut lines: Lines| {
+        let ended = ended.clone();
+        async move {
+            let lines = &mut lines;
+            let heard = [lines.incoming.next().await, lines.incoming.next().await];
+            ended.send(format!("{heard:?}")).await.unwrap();
+            Farewell::Over
+        }
+    })
+    .await;
+    let mut socket = server.socket().await;
+    socket.send(Message::text("{}")).await.unwrap();
+    // The head of a masked text frame of 100 bytes, and a few of them.
+    socket.get_mut().write_all(&[0x81, 0x80 | 100, 1, 2, 3, 4, 5, 6, 7]).await.unwrap();
+    drop(socket);
+    let heard = timeout(PATIENCE, ends.recv()).await.unwrap().unwrap();
+    check(
+        &heard,
+        &expect![[
+            r#"[Some(Ok("{}")), Some(Err(Custom { kind: Other, error: "the other side is gone without a word" }))]"#
+        ]],
+    );
+    server.end().await;
+}
+
+#[tokio::test]
+async fn the_last_words_of_an_agent_are_in_the_close_frame() {
+    let server = Server::start((NEVER, NEVER), |mut lines: Lines| async move {
+        lines.outgoing.send("{\"last\":1}".into()).await.unwrap();
+        let words = format!("{} thread panicked\n  at ünder line 3", "noise ".repeat(50));
+        Farewell::AgentEnded { how: "the agent ended with exit code 3".into(), words }
+    })
+    .await;
+    let mut socket = server.socket().await;
+    let mut heard = format!("{}\n{}\n", next(&mut socket).await, next(&mut socket).await);
+    let mut lines = server.lines().await;
+    heard.push_str(&format!("{:?}\n", lines.incoming.next().await));
+    heard.push_str(&format!("{:?}\n", lines.incoming.next().await));
+    heard.push_str(&format!("{:?}\n", lines.incoming.next().await.map(drop)));
+    check(
+        &heard,
+        &expect![[r#"
+        {"last":1}
+        close 1011: the agent ended with exit code 3: se noise noise noise noise noise noise noise noise noise thread panicked at ünder line 3
+        Some(Ok("{\"last\":1}"))
+        Some(Err(Custom { kind: Other, error: "the other side closed it (1011): the agent ended with exit code 3: se noise noise noise noise noise noise noise noise noise thread panicked at ünder line 3" }))
+        None
+    "#]],
+    );
+}
+
+/// Answers one connection with these words and tells what came of it.
+async fn meets(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let here = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        if answer.is_empty() {
+            pending::<()>().await;
+        }
+    });
+    let headers = [("Authorization".to_owned(), "Bearer very-secret".to_owned())];
+    let url = format!("ws://{here}/acp?key=very-secret");
+    let patience = if answer.is_empty() { SOON } else { PATIENCE };
+    let error = connect(&url, &headers, Instant::now() + patience).await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+    error.to_string().replace(&here.to_string(), "HERE")
+}
+
+#[tokio::test]
+async fn what_a_client_meets_is_a_sentence() {
+    let mut heard = String::new();
+    for answer in [
+        "HTTP/1.1 401 Unauthorized\r\n\r\n",
+        "HTTP/1.1 403 Forbidden\r\n\r\n",
+        "HTTP/1.1 404 Not Found\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nLocation: ws://elsewhere/\r\n\r\n",
+        "HTTP/1.1 503 Service Unavailable\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nhello",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n\r\n",
+        "SSH-2.0-OpenSSH\r\n",
+        "",
+    ] {
+        heard.push_str(&format!("{}\n", meets(answer).await));
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        HERE refused the connection: the token was refused (HTTP 401)
+        HERE refused the connection: this client is not let in (HTTP 403)
+        HERE refused the connection: there is no agent at this path (HTTP 404)
+        HERE refused the connection: it leads elsewhere, and redirects are not followed; name the place itself (HTTP 302)
+        HERE refused the connection: it has too many clients, or is not ready (HTTP 503)
+        HERE refused the connection: it did not switch to WebSocket (HTTP 200)
+        HERE does not speak WebSocket: WebSocket protocol error: Key mismatch in "Sec-WebSocket-Accept" header
+        HERE does not speak WebSocket: WebSocket protocol error: httparse error: invalid HTTP version
+        HERE does not answer in time
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn addresses_and_headers_that_cannot_be_used_are_refused() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = format!("ws://{}", free.local_addr().unwrap());
+    drop(free);
+    let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let mut heard = String::new();
+    for (url, headers) in [
+        ("http://127.0.0.1/acp", vec![]),
+        ("127.0.0.1:80", vec![]),
+        ("ws://", vec![]),
+        ("ws://user:very-secret@127.0.0.1/", vec![]),
+        ("ws://127.0.0.1:99999/", vec![]),
+        ("ws://127.0.0.1/", header("Host", "evil")),
+        ("ws://127.0.0.1/", header("X", "very-secret\n")),
+        ("ws://127.0.0.1/", header("X Y", "very-secret")),
+        (nobody.as_str(), vec![]),
+    ] {
+        let error = connect(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+        heard.push_str(&format!("{error}\n").replace(&nobody["ws://".len()..], "NOBODY"));
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        the address begins with neither ws:// nor wss://
+        the address begins with neither ws:// nor wss://
+        the address is no URL
+        the address holds a name or password; put the token into a header instead
+        the port is none
+        the header "Host" cannot be sent, it has a name or characters that may not stand there
+        the header "X" cannot be sent, it has a name or characters that may not stand there
+        the header "X Y" cannot be sent, it has a name or characters that may not stand there
+        NOBODY cannot be reached: Connection refused (os error 111)
+    "#]],
+    );
+}
