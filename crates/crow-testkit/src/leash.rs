@@ -41,10 +41,15 @@ impl Leash {
         self.gate.write_all(b"go\n").expect("the pipe takes a word");
     }
 
+    /// Whether a process holds the pipe.
+    pub fn is_held(&self) -> bool {
+        nix::unistd::read(&self.held, &mut [0]) != Ok(0)
+    }
+
     /// Waits until no process holds the pipe; says when that was asked if one stays.
     pub async fn gone(&mut self, when: &str) {
         // The kernel tells of the last holder's end, and nothing where there never was a holder.
-        if nix::unistd::read(&self.held, &mut [0]) == Ok(0) {
+        if !self.is_held() {
             return;
         }
         let mut nothing = Vec::new();

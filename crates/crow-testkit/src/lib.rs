@@ -1,5 +1,5 @@
-//! For tests only: a scripted model server that refuses what strict providers refuse, and a fake editor that
-//! refuses what the protocol does.
+//! For tests only: a scripted model server that refuses what strict providers refuse, a fake editor that refuses what
+//! the protocol does, and an agent and a server that break it when they are told to.
 //!
 //! Knows a provider's JSON and HTTP and the protocol's lines, and nothing of Crow: it tests the program from outside.
 
@@ -13,6 +13,7 @@ pub use contract::Contract;
 pub use model_server::ModelServer;
 pub use script::{Answer, Script, Step};
 
+pub mod agent;
 pub mod client;
 pub mod golden;
 pub mod leash;

@@ -1,0 +1,315 @@
+#![expect(clippy::disallowed_methods, reason = "the tests start the agent as any client would")]
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crow_acp::{ClientEvent, Heard};
+use crow_core::Failure;
+use expect_test::{Expect, expect};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{command, serve_when_asked};
+use crate::client::FakeClient;
+use crate::leash::Leash;
+
+/// Not a test: what the agents of the others are.
+#[test]
+fn agent() {
+    serve_when_asked();
+}
+
+/// The agent with words in which `$HOME` is the folder.
+fn program(folder: &Path, words: &[&str]) -> Command {
+    let home = folder.display().to_string();
+    let words: Vec<String> = words.iter().map(|word| word.replace("$HOME", &home)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (program, args) = command("agent::tests::agent", &words);
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder);
+    command
+}
+
+fn start(folder: &Path, words: &[&str]) -> FakeClient {
+    FakeClient::start_command(program(folder, words).into(), folder)
+}
+
+/// Has the strict client play one prompt with the agent.
+#[track_caller]
+fn check(words: &[&str], capabilities: Value, told: &Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let log = runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "one\ntwo\n").unwrap();
+        let mut client = start(folder.path(), words);
+        client.hello(capabilities).await.unwrap();
+        let session = client.new_session(folder.path()).await;
+        let id = client.prompt(&session, "go").await;
+        let ended = client.answer_to(id).await;
+        client.say(ended.unwrap_or_else(|error| error).to_string());
+        let log = client.log();
+        assert!(client.hang_up().await.success());
+        log
+    });
+    told.assert_eq(&log);
+}
+
+#[test]
+fn it_echoes_and_edits() {
+    check(
+        &[],
+        json!({}),
+        &expect![[r#"
+            < text[m] echo: go
+            < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+            < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+            {"stopReason":"end_turn"}
+        "#]],
+    );
+}
+
+#[test]
+fn it_asks() {
+    check(
+        &["asks"],
+        json!({}),
+        &expect![[r#"
+            < text[m] echo: go
+            < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+            < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+            < call call-2  "rm -rf build" pending {"command":"rm -rf build"}
+            ? rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+            < text[m] ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"allow_once"}}
+            < call call-2 completed
+            {"stopReason":"end_turn"}
+        "#]],
+    );
+}
+
+#[test]
+fn it_uses_what_its_client_has() {
+    check(
+        &["reads=$HOME/a", "writes=$HOME/b", "terminal=echo hi"],
+        json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
+        &expect![[r#"
+            < text[m] echo: go
+            < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+            < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+            > fs read $HOME/a
+            < text[m] ; fs/read_text_file: {"content":"one\ntwo\n"}
+            > fs write $HOME/b
+            < text[m] ; fs/write_text_file: {}
+            > terminal create term-1: sh -c echo hi
+            < text[m] ; terminal/create: {"terminalId":"term-1"}; terminal/wait_for_exit: {"exitCode":0,"signal":null}
+            ~ terminal output term-1
+            < text[m] ; terminal/output: {"output":"hi\n","truncated":false,"exitStatus":{"exitCode":0,"signal":null}}
+            > terminal release term-1
+            < text[m] ; terminal/release: {}
+            {"stopReason":"end_turn"}
+        "#]],
+    );
+}
+
+#[test]
+fn it_tells_where_it_is_and_what_it_was_given() {
+    check(
+        &["where", "env=HOME", "env=NONE"],
+        json!({}),
+        &expect![[r#"
+        < text[m] echo: go
+        < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+        < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+        < text[m] ; HOME: $HOME; NONE: (not set); started in $HOME, works in $HOME
+        {"stopReason":"end_turn"}
+    "#]],
+    );
+}
+
+#[test]
+#[should_panic(expected = "'usage' was unexpected")]
+fn what_it_used_stands_in_a_field_that_is_not_stable() {
+    check(&["usage"], json!({}), &expect![""]);
+}
+
+#[test]
+fn a_turn_fails() {
+    check(
+        &["fails"],
+        json!({}),
+        &expect![[r#"
+            < text[m] echo: go
+            < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+            < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+            {"code":-32603,"message":"Internal error","data":{"details":"no fuel"}}
+        "#]],
+    );
+}
+
+#[tokio::test]
+async fn options_are_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = start(folder.path(), &["options"]);
+    client.hello(json!({})).await.unwrap();
+    let session = client.new_session(folder.path()).await;
+    let mut choose = async |option: &str, value: &str| {
+        let params = json!({"sessionId": session, "configId": option, "value": value});
+        client.request("session/set_config_option", params).await
+    };
+    let chosen = choose("model", "large").await.unwrap();
+    assert_eq!(chosen["configOptions"][1]["currentValue"], "large");
+    assert_eq!(choose("model", "huge").await.unwrap_err()["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_session_is_loaded_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = start(folder.path(), &[]);
+    client.hello(json!({})).await.unwrap();
+    client.load("brave-otter", folder.path()).await.unwrap();
+    assert_eq!(client.log(), "< prompt[] hello\n< text[m] echo: hello\n");
+    let mut other = start(folder.path(), &["no-load"]);
+    let hello = other.hello(json!({})).await.unwrap();
+    assert_eq!(hello["agentCapabilities"]["loadSession"], false);
+    assert_eq!(other.load("brave-otter", folder.path()).await.unwrap_err()["code"], -32601);
+}
+
+#[tokio::test]
+async fn what_goes_on_is_cancelled() {
+    for words in [["flood"], ["slow=$HOME/never"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut client = start(folder.path(), &words);
+        client.hello(json!({})).await.unwrap();
+        let session = client.new_session(folder.path()).await;
+        let id = client.prompt(&session, "go").await;
+        client.until("completed").await;
+        client.notify("session/cancel", json!({"sessionId": session})).await;
+        assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "cancelled");
+        assert!(client.hang_up().await.success());
+    }
+}
+
+#[tokio::test]
+async fn it_waits_for_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = start(folder.path(), &["slow=$HOME/go", "later=$HOME/more", "asks"]);
+    client.hello(json!({})).await.unwrap();
+    let session = client.new_session(folder.path()).await;
+    let id = client.prompt(&session, "go").await;
+    client.until("completed").await;
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "end_turn");
+    let n_heard = client.log().len();
+    std::fs::write(folder.path().join("more"), "").unwrap();
+    client.until("by the way").await;
+    while client.log().matches("? rm -rf build").count() < 2 {
+        client.next_message().await;
+    }
+    assert!(!client.log()[..n_heard].contains("by the way"));
+}
+
+/// Has our own client play one prompt with the agent; gives what it heard, its failure, and how the agent ended.
+async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child: Child = program(folder.path(), words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (lines, _written) =
+        crow_acp::stdio(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
+    let (events, mut heard) = mpsc::channel(1024);
+    let driven = crow_acp::drive(lines, "1", events, async |agent| {
+        let session = agent.new_session(folder.path()).await?;
+        agent.prompt(&session, "go").await
+    });
+    let failure = driven.await.and_then(|ended| ended).err();
+    let mut text = String::new();
+    while let Some(event) = heard.recv().await {
+        if let ClientEvent::Heard { heard: Heard::Text(piece), .. } = event {
+            text += &piece;
+        }
+    }
+    let status = tokio::task::spawn_blocking(move || child.wait()).await.unwrap().unwrap();
+    (text, failure, status)
+}
+
+#[tokio::test]
+async fn garbage_does_not_keep_a_client_from_hearing() {
+    let (text, failure, status) = drive(&["garbage", "noisy"]).await;
+    assert_eq!((text.as_str(), failure, status.code()), ("echo: go", None, Some(0)));
+}
+
+#[tokio::test]
+async fn it_ends_in_its_own_ways() {
+    for (words, heard, code) in [(["broken"], "", 3), (["dies"], "echo: ", 9), (["locked"], "", 0)] {
+        let (text, failure, status) = drive(&words).await;
+        assert_eq!((text.as_str(), status.code()), (heard, Some(code)), "{words:?}");
+        assert!(failure.is_some(), "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn it_speaks_a_version_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = start(folder.path(), &["version=7"]);
+    assert_eq!(client.hello(json!({})).await.unwrap()["protocolVersion"], 7);
+}
+
+#[tokio::test]
+async fn what_is_stubborn_has_to_be_killed() {
+    for words in [&["stubborn", "flood"][..], &["deaf", "flood"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut client = start(folder.path(), words);
+        client.hello(json!({})).await.unwrap();
+        let session = client.new_session(folder.path()).await;
+        let id = client.prompt(&session, "go").await;
+        let pid = Pid::from_raw(client.pid().cast_signed());
+        kill(pid, Signal::SIGTERM).unwrap();
+        client.notify("session/cancel", json!({"sessionId": session})).await;
+        if words.contains(&"deaf") {
+            // More than fits into a pipe was said after it could have heard both.
+            for _ in 0..5000 {
+                client.next_message().await;
+            }
+        } else {
+            assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "cancelled");
+        }
+        let status = end_by(client, Signal::SIGKILL).await;
+        assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_stubborn_ends_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = start(folder.path(), &["silent"]);
+    let status = end_by(client, Signal::SIGTERM).await;
+    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
+}
+
+async fn end_by(client: FakeClient, signal: Signal) -> ExitStatus {
+    kill(Pid::from_raw(client.pid().cast_signed()), signal).unwrap();
+    client.end().await
+}
+
+#[tokio::test]
+async fn what_it_leaves_behind_is_seen() {
+    for word in ["spawns=$HOME", "strays=$HOME"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut leash = Leash::new(folder.path());
+        let mut client = start(folder.path(), &[word]);
+        client.hello(json!({})).await.unwrap();
+        let session = client.new_session(folder.path()).await;
+        let id = client.prompt(&session, "go").await;
+        client.answer_to(id).await.unwrap();
+        assert!(client.log().contains("; started"), "{}", client.log());
+        assert!(client.hang_up().await.success());
+        assert!(leash.is_held(), "{word}: it lives on");
+        leash.let_go();
+        leash.gone("let go").await;
+    }
+}
