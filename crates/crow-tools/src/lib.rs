@@ -31,6 +31,7 @@ mod nofollow;
 mod text;
 mod undo;
 mod walk;
+mod worktree;
 
 pub use changing::{Keeper, Keeping};
 pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
@@ -42,6 +43,7 @@ pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
 pub use undo::{Done, How, Kept, Undoing, Undone, undo};
 pub use web::WebAccess;
 pub use workspace::{Workspace, resolve};
+pub use worktree::{ChangedFile, FileChange, Git, Settled, Worktree, WorktreeError};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,472 @@
+#![expect(clippy::disallowed_methods, reason = "the tests use git as a person does")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crow_process::Groups;
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::{Git, Settled, Worktree, WorktreeError};
+
+/// A repository with something in it, and a place for worktrees.
+struct Scene {
+    folder: TempDir,
+    git: Git,
+    cut: CancellationToken,
+}
+
+/// What git says; it has to succeed.
+fn git(folder: &Path, line: &str) -> String {
+    let mut command = Command::new("git");
+    command.args(line.split(' ')).current_dir(folder);
+    for (name, value) in [("NAME", "somebody"), ("EMAIL", "somebody@localhost")] {
+        command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let scene = Self { folder, git: Git::new(Groups::new(), &[]), cut: CancellationToken::new() };
+        let repository = scene.repository();
+        fs::create_dir(&repository).unwrap();
+        git(&repository, "init -q -b main");
+        write(repository.join("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+        write(repository.join("b.txt"), "to be deleted\n");
+        write(repository.join("part/c.bin"), "\0\u{1}\u{2}");
+        git(&repository, "add .");
+        git(&repository, "commit -q -m first");
+        scene
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.root().join("repository")
+    }
+
+    async fn make_in(&self, folder: &Path) -> Result<Worktree, WorktreeError> {
+        Worktree::make(&self.git, folder, &self.root().join("trees"), "quiet-otter", &self.cut).await
+    }
+
+    async fn make(&self) -> Worktree {
+        self.make_in(&self.repository()).await.unwrap()
+    }
+
+    fn show(&self, settled: &Settled) -> String {
+        let mut said = format!("branch {:?}, {} files\n", settled.branch, settled.n_files);
+        for file in &settled.files {
+            let before = file.before.as_ref().map(|before| format!(" from {before}")).unwrap_or_default();
+            said += &format!("{:?} {}{before}\n", file.how, file.path);
+        }
+        if let Some(left) = &settled.left {
+            said += &format!("left: {left}\n");
+        }
+        said += &format!("folder there: {}\n", self.root().join("trees/quiet-otter").exists());
+        said += &git(&self.repository(), "branch --list");
+        said.replace(&self.root().display().to_string(), "$DIR")
+    }
+
+    #[track_caller]
+    fn check(&self, settled: &Settled, told: &Expect) {
+        told.assert_eq(&self.show(settled));
+    }
+}
+
+/// Works in a worktree of a new repository and settles it.
+async fn check(work: impl FnOnce(&Path), told: Expect) {
+    let scene = Scene::new();
+    let worktree = scene.make().await;
+    work(&worktree.path);
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    told.assert_eq(&scene.show(&settled));
+    assert_eq!(git(&scene.repository(), "status --porcelain"), "", "the repository is as it was");
+    assert_eq!(git(&scene.repository(), "branch --show-current"), "main\n");
+}
+
+#[tokio::test]
+async fn nothing_changed_leaves_nothing() {
+    check(
+        |_| (),
+        expect![[r#"
+        branch None, 0 files
+        folder there: false
+        * main
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_kind_of_change_is_on_the_branch() {
+    let scene = Scene::new();
+    let worktree = scene.make().await;
+    let folder = &worktree.path;
+    git(folder, "mv a.txt moved.txt");
+    fs::remove_file(folder.join("b.txt")).unwrap();
+    write(folder.join("part/c.bin"), "\0\u{3}");
+    write(folder.join("new/näme \"x\".txt"), "hi\n");
+    symlink("/etc/passwd", folder.join("link")).unwrap();
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    scene.check(
+        &settled,
+        &expect![[r#"
+        branch Some("crow/quiet-otter"), 5 files
+        Deleted b.txt
+        Added link
+        Renamed moved.txt from a.txt
+        Added "new/n\303\244me \"x\".txt"
+        Modified part/c.bin
+        folder there: false
+          crow/quiet-otter
+        * main
+    "#]],
+    );
+    expect![[r#"
+         b.txt                       |   1 -
+         link                        |   1 +
+         a.txt => moved.txt          |   0
+         "new/n\303\244me \"x\".txt" |   1 +
+         part/c.bin                  | Bin 3 -> 2 bytes
+         5 files changed, 2 insertions(+), 1 deletion(-)"#]]
+    .assert_eq(&settled.stat);
+    assert!(settled.diff.contains("+hi\n") && settled.diff.contains("Binary files"), "{}", settled.diff);
+    let log = git(&scene.repository(), "log -1 --format=%an,%cn,%s crow/quiet-otter");
+    assert_eq!(log, "crow,crow,crow: quiet-otter\n");
+}
+
+#[tokio::test]
+async fn a_large_diff_is_bounded() {
+    let scene = Scene::new();
+    let worktree = scene.make().await;
+    for number in 0..300 {
+        write(worktree.path.join(format!("{number}.txt")), &"line\n".repeat(1000));
+    }
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    assert_eq!((settled.n_files, settled.files.len()), (300, super::settle::FILES_MAX));
+    assert!(settled.diff.len() < 300_000, "{}", settled.diff.len());
+    assert!(settled.stat.lines().count() < 70, "{}", settled.stat);
+}
+
+#[tokio::test]
+async fn what_is_not_committed_is_not_taken_along_and_said() {
+    let scene = Scene::new();
+    write(scene.repository().join("a.txt"), "changed\n");
+    write(scene.repository().join("untracked.txt"), "new\n");
+    let worktree = scene.make().await;
+    assert_eq!(worktree.n_uncommitted, 2);
+    assert!(fs::read_to_string(worktree.path.join("a.txt")).unwrap().starts_with("one\n"));
+    assert!(!worktree.path.join("untracked.txt").exists());
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    assert_eq!(settled, Settled::default());
+    assert_eq!(git(&scene.repository(), "status --porcelain"), " M a.txt\n?? untracked.txt\n");
+}
+
+#[tokio::test]
+async fn the_folder_below_the_repository_is_kept() {
+    let scene = Scene::new();
+    let worktree = scene.make_in(&scene.repository().join("part")).await.unwrap();
+    assert_eq!(worktree.path, scene.root().join("trees/quiet-otter/part"));
+    worktree.settle(&scene.git, &scene.cut).await;
+    fs::create_dir_all(scene.repository().join("not/committed")).unwrap();
+    let worktree = scene.make_in(&scene.repository().join("not/committed")).await.unwrap();
+    assert!(worktree.path.is_dir());
+}
+
+#[tokio::test]
+async fn a_folder_that_leads_out_is_refused() {
+    let scene = Scene::new();
+    symlink("/", scene.repository().join("out")).unwrap();
+    git(&scene.repository(), "add out");
+    git(&scene.repository(), "commit -q -m link");
+    fs::remove_file(scene.repository().join("out")).unwrap();
+    fs::create_dir_all(scene.repository().join("out/etc")).unwrap();
+    let refused = scene.make_in(&scene.repository().join("out/etc")).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::LeadsOut { .. }), "{refused}");
+    scene.check(
+        &Settled::default(),
+        &expect![[r#"
+        branch None, 0 files
+        folder there: false
+        * main
+    "#]],
+    );
+}
+
+/// A repository that names programs wherever it can; each leaves a file behind.
+fn arm(repository: &Path, ran: &Path) {
+    let script = repository.join(".git/run.sh");
+    write(script.clone(), &format!("#!/bin/sh\necho $0 $* >> {}\ncat\n", ran.display()));
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = script.display().to_string();
+    for hook in [
+        "post-checkout",
+        "pre-commit",
+        "post-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "reference-transaction",
+        "post-index-change",
+    ] {
+        symlink(&script, repository.join(".git/hooks").join(hook)).unwrap();
+    }
+    let keys = [
+        "core.fsmonitor",
+        "core.hooksPath",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "diff.external",
+        "diff.odd.command",
+        "diff.odd.textconv",
+        "filter.odd.clean",
+        "filter.odd.smudge",
+        "filter.odd.process",
+        "gpg.program",
+        "credential.helper",
+    ];
+    for key in keys {
+        git(repository, &format!("config {key} {run}"));
+    }
+    for key in ["commit.gpgSign", "filter.odd.required", "submodule.recurse"] {
+        git(repository, &format!("config {key} true"));
+    }
+    git(repository, &format!("config hook.odd.command {run}"));
+    git(repository, "config hook.odd.event post-checkout");
+}
+
+#[tokio::test]
+async fn a_hostile_repository_runs_nothing() {
+    let scene = Scene::new();
+    let ran = scene.root().join("ran");
+    let repository = scene.repository();
+    write(repository.join(".gitattributes"), "* filter=odd diff=odd\n");
+    git(&repository, "add .");
+    git(&repository, "commit -q -m attributes");
+    arm(&repository, &ran);
+    let worktree = scene.make().await;
+    write(worktree.path.join("a.txt"), "changed\n");
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    assert!(settled.diff.contains("+changed"), "{settled:?}");
+    assert_eq!(settled.left, None);
+    assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap());
+    // The trap works: the person's own git steps into it.
+    Command::new("git").args(["add", "--renormalize", "."]).current_dir(&repository).output().unwrap();
+    assert!(ran.exists());
+}
+
+#[tokio::test]
+async fn programs_that_cannot_be_turned_off_are_refused() {
+    let scene = Scene::new();
+    git(&scene.repository(), "config filter.a=b.clean run");
+    let refused = scene.make_in(&scene.repository()).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::RunsPrograms { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_to_start_from_is_said() {
+    let scene = Scene::new();
+    let refused = scene.make_in(&scene.root()).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::NoRepository { .. }), "{refused}");
+    let refused = scene.make_in(&scene.repository().join(".git")).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::NoRepository { .. }), "{refused}");
+    let empty = scene.root().join("empty");
+    fs::create_dir(&empty).unwrap();
+    git(&empty, "init -q");
+    let refused = scene.make_in(&empty).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::NoCommit { .. }), "{refused}");
+    for name in ["", "../x", "-b", "a b", "Ä"] {
+        let refused = Worktree::make(&scene.git, &empty, &empty, name, &scene.cut).await.unwrap_err();
+        assert!(matches!(refused, WorktreeError::BadName { .. }), "{refused}");
+    }
+    scene.cut.cancel();
+    let refused = scene.make_in(&scene.repository()).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::Cancelled), "{refused}");
+}
+
+#[tokio::test]
+async fn what_somebody_left_goes_on() {
+    let scene = Scene::new();
+    let left = scene.make().await;
+    write(left.path.join("half.txt"), "half\n");
+    let again = scene.make().await;
+    assert_eq!(again, left);
+    let settled = again.settle(&scene.git, &scene.cut).await;
+    scene.check(
+        &settled,
+        &expect![[r#"
+        branch Some("crow/quiet-otter"), 1 files
+        Added half.txt
+        folder there: false
+          crow/quiet-otter
+        * main
+    "#]],
+    );
+    // A further round goes on where the branch stands, and tells of all of it.
+    let further = scene.make().await;
+    write(further.path.join("more.txt"), "more\n");
+    let settled = further.settle(&scene.git, &scene.cut).await;
+    scene.check(
+        &settled,
+        &expect![[r#"
+        branch Some("crow/quiet-otter"), 2 files
+        Added half.txt
+        Added more.txt
+        folder there: false
+          crow/quiet-otter
+        * main
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn what_was_half_made_or_half_removed_is_made_anew() {
+    for reason in ["initializing", super::SETTLED] {
+        let scene = Scene::new();
+        let left = scene.make().await;
+        fs::remove_file(left.path.join("a.txt")).unwrap();
+        fs::write(scene.repository().join(".git/worktrees/quiet-otter/locked"), reason).unwrap();
+        let again = scene.make().await;
+        assert!(again.path.join("a.txt").exists(), "{reason}");
+        assert_eq!(again.settle(&scene.git, &scene.cut).await, Settled::default());
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_somebody_removed_is_made_anew() {
+    let scene = Scene::new();
+    let left = scene.make().await;
+    fs::remove_dir_all(&left.path).unwrap();
+    scene.make().await;
+    assert!(left.path.join("a.txt").exists());
+    fs::remove_dir_all(&left.path).unwrap();
+    let settled = left.settle(&scene.git, &scene.cut).await;
+    scene.check(
+        &settled,
+        &expect![[r#"
+        branch None, 0 files
+        left: the folder $DIR/trees/quiet-otter was gone: what was not committed in it is lost
+        folder there: false
+        * main
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_foreign_folder_is_left_alone() {
+    let scene = Scene::new();
+    write(scene.root().join("trees/quiet-otter/mine.txt"), "mine\n");
+    let refused = scene.make_in(&scene.repository()).await.unwrap_err();
+    assert!(matches!(refused, WorktreeError::InTheWay { .. }), "{refused}");
+    assert!(scene.root().join("trees/quiet-otter/mine.txt").exists());
+}
+
+#[tokio::test]
+async fn a_worktree_that_cannot_be_removed_is_said() {
+    let scene = Scene::new();
+    let worktree = scene.make().await;
+    write(worktree.path.join("new.txt"), "new\n");
+    git(&scene.repository(), "worktree lock ../trees/quiet-otter");
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    scene.check(&settled, &expect![[r#"
+        branch Some("crow/quiet-otter"), 1 files
+        Added new.txt
+        left: the worktree $DIR/trees/quiet-otter could not be removed: git worktree failed: '$DIR/trees/quiet-otter' is already locked
+        folder there: true
+        + crow/quiet-otter
+        * main
+    "#]]);
+}
+
+#[tokio::test]
+async fn work_that_cannot_be_committed_stays() {
+    let scene = Scene::new();
+    let worktree = scene.make().await;
+    write(worktree.path.join("new.txt"), "new\n");
+    write(scene.repository().join(".git/worktrees/quiet-otter/index.lock"), "");
+    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    scene.check(
+        &settled,
+        &expect![[r#"
+            branch Some("crow/quiet-otter"), 0 files
+            left: the work is in $DIR/trees/quiet-otter: git add failed: Unable to create '$DIR/repository/.git/worktrees/quiet-otter/index.lock': File exists.
+            folder there: true
+            + crow/quiet-otter
+            * main
+        "#]],
+    );
+    assert!(worktree.path.join("new.txt").exists());
+}
+
+#[tokio::test]
+async fn a_repository_within_is_not_thrown_away() {
+    check(
+        |folder| {
+            git(folder, "init -q inner");
+            git(&folder.join("inner"), "commit -q --allow-empty -m inner");
+        },
+        expect![[r#"
+            branch Some("crow/quiet-otter"), 1 files
+            Added inner
+            left: inner is a repository of its own, which no branch holds; it is in $DIR/trees/quiet-otter
+            folder there: true
+            + crow/quiet-otter
+            * main
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn wherever_the_child_led_git_the_branch_has_the_work() {
+    check(
+        |folder| {
+            git(folder, "checkout -q -b elsewhere");
+            write(folder.join("new.txt"), "new\n");
+            git(folder, "add .");
+            git(folder, "commit -q -m own");
+            git(folder, "branch -D -q crow/quiet-otter");
+            fs::write(folder.join(".git"), "gitdir: /nowhere\n").unwrap();
+        },
+        expect![[r#"
+            branch Some("crow/quiet-otter"), 1 files
+            Added new.txt
+            folder there: false
+              crow/quiet-otter
+              elsewhere
+            * main
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn two_worktrees_do_not_meet() {
+    let scene = Scene::new();
+    let (repository, trees) = (scene.repository(), scene.root().join("trees"));
+    let make = |name| Worktree::make(&scene.git, &repository, &trees, name, &scene.cut);
+    let (one, two) = tokio::join!(make("one"), make("two"));
+    let (one, two) = (one.unwrap(), two.unwrap());
+    write(one.path.join("a.txt"), "one\n");
+    write(two.path.join("a.txt"), "two\n");
+    let settled = tokio::join!(one.settle(&scene.git, &scene.cut), two.settle(&scene.git, &scene.cut));
+    assert_eq!((settled.0.n_files, settled.1.n_files, settled.0.left, settled.1.left), (1, 1, None, None));
+    // A child of a child begins where that stands.
+    let inner = make("one").await.unwrap();
+    let inner_most = Worktree::make(&scene.git, &inner.path, &trees, "inner", &scene.cut).await.unwrap();
+    assert_eq!(fs::read_to_string(inner_most.path.join("a.txt")).unwrap(), "one\n");
+}
