@@ -21,7 +21,7 @@ use crate::hold::{self, After, Told};
 use crate::hooks;
 use crate::keeping::CallKeeper;
 use crate::kit::KitSettings;
-use crate::run_turn::{Conversation, TurnCx};
+use crate::run_turn::{Claimed, Conversation, TurnCx};
 use crate::supplies::Supplies;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
@@ -121,8 +121,11 @@ async fn settle(
         // What it printed is there already.
         Shown::AsPrinted | Shown::InTerminal(_) => None,
     };
+    let claims = cx.children.claims(call.id).await;
     let entry = Entry::Result { call: call.id, facets: facets.clone(), outcome };
-    cx.append(talk, entry).await?;
+    if cx.append_claiming(talk, entry.clone(), &claims).await? == Claimed::BySomebodyElse {
+        cx.append(talk, entry).await?;
+    }
     cx.client.tell(cx.session, Update::CallChanged { call: call.id, status, content });
     if let Some(plan) = plan {
         cx.client.tell(cx.session, Update::Plan(plan));
@@ -173,6 +176,7 @@ async fn run_call(
         workspace: cx.workspace,
         editor: Some(cx.editor),
         touch: &facets.touch,
+        call: Some(call.id),
         confinement: Confinement::Free,
         cut: cx.cut,
         progress: &progress,

@@ -16,6 +16,8 @@ pub(crate) enum Command<'a> {
     Model(&'a str),
     /// Lists the newest sessions of this folder.
     Sessions,
+    /// Lists the tasks of the session.
+    Tasks,
     /// Stops the turn that runs.
     Stop,
     /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
@@ -31,6 +33,7 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "mode" => Some(Command::Mode(argument)),
         "model" => Some(Command::Model(argument)),
         "sessions" => Some(Command::Sessions),
+        "tasks" => Some(Command::Tasks),
         "stop" => Some(Command::Stop),
         "undo" => Some(Command::Undo(undoing(argument))),
         _ => None,
@@ -75,7 +78,8 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("mode", "Show or change how much Crow may do on its own", Some(&modes())),
         command("model", "Show or change the model", Some("name of a configured model")),
         command("sessions", "Show the newest sessions of this folder", None),
-        command("stop", "Stop the turn that runs", None),
+        command("tasks", "Show the tasks of this session and what became of them", None),
+        command("stop", "Stop the turn that runs, and the tasks", None),
         command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]
 }

@@ -26,6 +26,8 @@ pub(crate) enum SessionMsg {
         answer: Answer<Steered>,
     },
     Cancel,
+    /// Something came into the mailbox.
+    Mail,
     SetOption {
         option: String,
         value: String,
@@ -54,7 +56,7 @@ impl SessionMsg {
             Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.give(Err(gone())),
             Self::Close { answer } => answer.give(Ok(())),
             Self::TurnEnded { ended } => ended.answer.give(ended.end),
-            Self::Withdraw { .. } | Self::Cancel => {}
+            Self::Withdraw { .. } | Self::Cancel | Self::Mail => {}
         }
     }
 }

@@ -104,6 +104,7 @@ where
     };
     cut.cancel();
     if let Some(kit) = kit.get() {
+        kit.launcher.stop();
         kit.own_tools.tools.stop();
     }
     turns.close();

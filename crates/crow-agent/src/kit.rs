@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use crow_acp::Launcher;
 use crow_core::{
-    Failure, FailureKind, Hook, Limits, McpServer, MessageId, Mode, Network, Rules, Sandbox, SessionId,
+    AgentServer, Failure, FailureKind, Hook, Limits, McpServer, MessageId, Mode, Network, Rules, Sandbox,
+    SessionId, TreeLimits,
 };
 use crow_model::{Http, ModelSettings};
 use crow_store::Store;
@@ -15,6 +17,7 @@ use crow_tools::Tools;
 use tokio::sync::OnceCell;
 
 use crate::supplies::ReadRepository;
+use crate::tasks::{self, Door};
 use crate::toolbox::ToolSet;
 use crate::{clock, memory};
 
@@ -52,6 +55,16 @@ pub struct KitSettings {
     pub repositories: Arc<dyn ReadRepository>,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
+    /// Agents of others that tasks can be given to.
+    pub agent_servers: Vec<AgentServer>,
+    /// How this program is started as an agent; tasks go to it unless they name another.
+    pub own_agent: Option<AgentServer>,
+    /// How far a tree of agents may grow.
+    pub tree_limits: TreeLimits,
+    /// How many levels below a root this process was started.
+    pub depth: u32,
+    /// Where the worktrees of tasks are made.
+    pub worktrees_dir: PathBuf,
     /// Where the configuration and the keys are, by its real path.
     pub config_dir: PathBuf,
     /// The address of the database, without a password.
@@ -64,6 +77,8 @@ pub struct KitSettings {
 pub struct Kit {
     settings: RwLock<Arc<KitSettings>>,
     pub(crate) store: Store,
+    /// Starts agents.
+    pub(crate) launcher: Launcher,
     /// The tools that work alike in every session.
     machine: Tools,
     /// The tools that Crow brings along, of no session in particular.
@@ -82,12 +97,15 @@ impl fmt::Debug for Kit {
 
 impl Kit {
     /// Puts the parts together.
-    pub fn new(settings: KitSettings, store: Store, tools: Tools) -> Self {
-        let own_tools = Arc::new(ToolSet::new(tools.with(memory::tools(&store, None))));
+    pub fn new(settings: KitSettings, store: Store, tools: Tools, launcher: Launcher) -> Self {
+        let all =
+            memory::tools(&store, None).into_iter().chain(tasks::tools(&tasks::Door::default())).collect();
+        let own_tools = Arc::new(ToolSet::new(tools.with(all)));
         Self {
             settings: RwLock::new(Arc::new(settings)),
             store,
             machine: tools,
+            launcher,
             own_tools,
             http: OnceCell::new(),
             is_swept: AtomicBool::new(false),
@@ -111,8 +129,9 @@ impl Kit {
     }
 
     /// Makes the tools that Crow brings along into those of a session.
-    pub(crate) fn tools_of(&self, session: &SessionId) -> Arc<ToolSet> {
-        let tools = self.machine.with(memory::tools(&self.store, Some(session)));
+    pub(crate) fn tools_of(&self, session: &SessionId, children: &Door) -> Arc<ToolSet> {
+        let own = memory::tools(&self.store, Some(session));
+        let tools = self.machine.with(own.into_iter().chain(tasks::tools(children)).collect());
         Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
     }
 

@@ -4,6 +4,7 @@
 //! provider's JSON.
 
 mod calls;
+mod children;
 mod clock;
 mod commands;
 mod compact;
@@ -23,12 +24,15 @@ mod run_turn;
 mod session;
 mod spoken;
 mod supplies;
+mod tasks;
 mod toolbox;
 mod turn_job;
 mod undo;
 
+pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
 pub use host::serve;
 pub use kit::{Kit, KitSettings};
 pub use memory::memory_specs;
 pub use supplies::{ReadRepository, RepositoryConfig, Variables};
+pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Editor, Steered};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Prompt, Reply, ReplyBuilder,
-    SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
+    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Part, Prompt, Reply,
+    ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
-use crow_store::{Draft, StoreError, Writer};
+use crow_store::{Delivery, DeliveryId, Draft, StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
+use crate::children::Children;
 use crate::clock;
 use crate::compact::compact;
 use crate::handle::MoreWords;
@@ -36,6 +37,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) stock: &'a Stock,
+    pub(crate) children: &'a Children,
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) cut: &'a CancellationToken,
     pub(crate) hook_marks: HookMarks,
@@ -68,6 +70,15 @@ pub(crate) enum OnDisk {
     Unsure,
 }
 
+/// Whether an entry could be stored with what it claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    /// It is stored.
+    Yes,
+    /// It is not: another process has told the model already.
+    BySomebodyElse,
+}
+
 /// Runs a turn whose prompt is on disk already; what the person says meanwhile comes with the next request.
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
@@ -82,6 +93,7 @@ pub(crate) async fn run_turn(
         next = match next {
             Next::Ask => {
                 cx.take_words(talk, more_words).await?;
+                cx.take_mail(talk).await?;
                 talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
@@ -107,7 +119,11 @@ pub(crate) async fn run_turn(
                 }
                 next
             }
-            Next::End(TurnEnd::Done) if cx.take_words(talk, more_words).await? > 0 => turn.on_more_words(),
+            Next::End(TurnEnd::Done)
+                if cx.take_words(talk, more_words).await? + cx.take_mail(talk).await? > 0 =>
+            {
+                turn.on_more_words()
+            }
             Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
                 turn.on_results(cx.is_over())
             }
@@ -149,6 +165,62 @@ impl TurnCx<'_> {
             }
         }
         Ok(n_taken)
+    }
+
+    /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.
+    pub(crate) async fn take_mail(&self, talk: &mut Conversation) -> Result<usize, Failure> {
+        let mail = self.children.mail().await;
+        if mail.is_empty() {
+            return Ok(0);
+        }
+        let n_deliveries = mail.len();
+        let n_messages = talk.transcript.next_seq();
+        self.append_prompt(talk, Vec::new(), mail).await?;
+        Ok(if talk.transcript.next_seq() == n_messages { 0 } else { n_deliveries })
+    }
+
+    /// Stores a prompt with the mail that comes with it, and tells the client of that. Mail that somebody else claimed
+    /// meanwhile is left out.
+    pub(crate) async fn append_prompt(
+        &self,
+        talk: &mut Conversation,
+        parts: Vec<Part>,
+        mail: Vec<Delivery>,
+    ) -> Result<(), Failure> {
+        let id = talk.transcript.next_message();
+        let news: Vec<Part> = mail.iter().map(|delivery| Part::Text(delivery.text.clone())).collect();
+        let claims: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
+        let all = parts.iter().chain(&news).cloned().collect();
+        let entry = Entry::Prompt(Prompt { id: id.clone(), parts: all });
+        match self.append_claiming(talk, entry, &claims).await? {
+            Claimed::Yes => {
+                for part in news {
+                    self.client.tell(self.session, Update::Prompt { message: id.clone(), part });
+                }
+                Ok(())
+            }
+            Claimed::BySomebodyElse if parts.is_empty() => Ok(()),
+            Claimed::BySomebodyElse => self.append(talk, Entry::Prompt(Prompt { id, parts })).await,
+        }
+    }
+
+    /// Stores an entry and claims the deliveries that stand in it, both or neither.
+    pub(crate) async fn append_claiming(
+        &self,
+        talk: &mut Conversation,
+        entry: Entry,
+        claims: &[DeliveryId],
+    ) -> Result<Claimed, Failure> {
+        if claims.is_empty() {
+            return self.append(talk, entry).await.map(|()| Claimed::Yes);
+        }
+        talk.transcript.accepts(&entry).map_err(refused)?;
+        let seq = talk.transcript.next_seq();
+        match self.kit.store.append_delivered(self.writer, seq, (&entry, claims), clock::now()).await {
+            Ok(()) => believe(talk, entry).map(|()| Claimed::Yes),
+            Err(StoreError::AlreadyDelivered { .. }) => Ok(Claimed::BySomebodyElse),
+            Err(error) => Err(store_failure(error)),
+        }
     }
 
     /// The model that the session asks now, and how.
@@ -211,8 +283,10 @@ impl TurnCx<'_> {
         }
         believe(talk, entry)?;
         if let Some(usage) = usage {
-            self.client
-                .tell(self.session, Update::Usage { used: usage.total(), size: self.window(), spent: None });
+            let book = self.children.book();
+            book.spend_own(usage.total());
+            let (used, size, spent) = (usage.total(), self.window(), Some(book.spent()));
+            self.client.tell(self.session, Update::Usage { used, size, spent });
         }
         Ok(())
     }

@@ -17,12 +17,14 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::children::{Children, Surroundings};
 use crate::commands::{self, Command};
 use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
 use crate::open;
 use crate::run_turn::{Conversation, OnDisk};
 use crate::supplies::Stock;
+use crate::tasks::Door;
 use crate::toolbox::Toolbox;
 use crate::turn_job::{TurnJob, Work};
 
@@ -58,6 +60,9 @@ struct Session {
     workspace: Arc<Workspace>,
     toolbox: Arc<Toolbox>,
     stock: Arc<Stock>,
+    children: Arc<Children>,
+    door: Door,
+    surroundings: watch::Sender<Surroundings>,
     standing: watch::Sender<Standing>,
     inbox: mpsc::Receiver<SessionMsg>,
     own: mpsc::WeakSender<SessionMsg>,
@@ -98,17 +103,33 @@ pub(crate) fn start(
     let gone = CancellationToken::new();
     let handle =
         SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
-    let toolbox = Arc::new(Toolbox::open(&kit, &client, &id, &place));
+    let door = Door::default();
+    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), &place, &door));
     let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
+    let workspace = Arc::new(open::workspace(&kit, &place));
+    let standing = watch::Sender::new(standing);
+    let around = Surroundings { place: place.clone(), workspace: workspace.clone(), stock: stock.clone() };
+    let surroundings = watch::Sender::new(around);
+    let children = Children::new(
+        (kit.clone(), client.clone(), id.clone()),
+        (standing.subscribe(), surroundings.subscribe()),
+        sender.downgrade(),
+        cut.child_token(),
+    );
+    door.open(&children);
+    let is_new = matches!(talk.on_disk, OnDisk::Coming(_));
     let session = Session {
-        workspace: Arc::new(open::workspace(&kit, &place)),
+        workspace,
         toolbox,
         stock,
+        children,
+        door,
+        surroundings,
         id,
         kit,
         client,
         place,
-        standing: watch::Sender::new(standing),
+        standing,
         inbox,
         own: sender.downgrade(),
         state: State::Idle(Box::new(talk)),
@@ -120,6 +141,9 @@ pub(crate) fn start(
     };
     tokio::spawn(async move {
         let _gone = gone.drop_guard();
+        if !is_new {
+            session.look_for_mail();
+        }
         session.run().await;
     });
     handle
@@ -134,6 +158,7 @@ impl Session {
                 SessionMsg::Withdraw { ticket } => self.on_withdraw(ticket),
                 SessionMsg::Steer { said, answer } => self.on_steer(said, answer),
                 SessionMsg::Cancel => self.on_cancel(),
+                SessionMsg::Mail => self.on_mail(),
                 SessionMsg::SetOption { option, value, answer } => {
                     answer.give(self.set_option(&option, &value).await);
                 }
@@ -159,8 +184,9 @@ impl Session {
     async fn end(mut self) {
         // Whoever deletes it next must find it.
         self.arrive().await;
-        let Self { closing, toolbox, stock, workspace, mut inbox, id, .. } = self;
-        drop((toolbox, stock, workspace));
+        let Self { closing, toolbox, stock, workspace, children, surroundings, mut inbox, id, .. } = self;
+        children.end().await;
+        drop((toolbox, stock, workspace, children, surroundings));
         inbox.close();
         while let Ok(msg) = inbox.try_recv() {
             msg.refuse(&id);
@@ -223,8 +249,36 @@ impl Session {
         }
     }
 
+    /// Looks for what came of tasks while nobody had the session open; the person hears of it, the model with the next
+    /// prompt.
+    fn look_for_mail(&self) {
+        let (children, client, id) = (self.children.clone(), self.client.clone(), self.id.clone());
+        tokio::spawn(async move {
+            let told = match children.recover().await {
+                0 => return,
+                1 => "A task ended while this session was closed".to_owned(),
+                n => format!("{n} tasks ended while this session was closed"),
+            };
+            client.tell(&id, Update::Notice(format!("{told}; the model hears of it with your next prompt.")));
+        });
+    }
+
+    /// Has the model hear of what came into the mailbox, unless a turn runs, which finds it there.
+    fn on_mail(&mut self) {
+        if matches!(self.state, State::Idle(_)) && self.closing.is_empty() && self.children.has_mail() {
+            let (client, id) = (self.client.clone(), self.id.clone());
+            let answer = Answer::new(move |end| {
+                if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
+                    client.tell(&id, Update::Notice(failure.sentence));
+                }
+            });
+            self.begin_or_wait(Waiting { ticket: None, work: Work::Mail, answer });
+        }
+    }
+
     fn on_cancel(&mut self) {
         self.turn.borrow().cancel();
+        self.children.cancel_all();
         for prompt in self.waiting.drain(..) {
             prompt.answer.give(Ok(TurnEnd::Cancelled));
         }
@@ -289,6 +343,7 @@ impl Session {
             workspace: self.workspace.clone(),
             toolbox: self.toolbox.clone(),
             stock: self.stock.clone(),
+            children: self.children.clone(),
             standing: self.standing.subscribe(),
             cut,
         };
@@ -340,6 +395,9 @@ impl Session {
             let talk = std::mem::take(&mut **talk);
             self.start_turn(talk, prompt);
         }
+        if !was_cut {
+            self.on_mail();
+        }
     }
 
     /// Works somewhere else from the next turn on.
@@ -351,10 +409,15 @@ impl Session {
             let workspace = open::workspace(&self.kit, &place);
             self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
         }
-        self.toolbox = Arc::new(Toolbox::open(&self.kit, &self.client, &self.id, &place));
+        self.toolbox = Arc::new(Toolbox::open(&self.kit, (&self.client, &self.id), &place, &self.door));
         let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
         self.stock = Stock::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
         self.place = place;
+        self.surroundings.send_replace(Surroundings {
+            place: self.place.clone(),
+            workspace: self.workspace.clone(),
+            stock: self.stock.clone(),
+        });
     }
 
     /// Takes in what the person trusts already, while they type.

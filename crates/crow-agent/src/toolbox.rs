@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::kit::Kit;
+use crate::tasks::Door;
 
 /// How long a session's first request waits for its servers: most start within a second or two, and one that
 /// hangs must not keep a person waiting. Late ones are there with the next request.
@@ -57,7 +58,12 @@ struct Running {
 impl Toolbox {
     /// Opens the tools of a session; its servers connect in the background. One the client brings along stands
     /// in for a configured one of the same name.
-    pub(crate) fn open(kit: &Kit, client: &Client, session: &SessionId, place: &Place) -> Self {
+    pub(crate) fn open(
+        kit: &Kit,
+        (client, session): (&Client, &SessionId),
+        place: &Place,
+        children: &Door,
+    ) -> Self {
         let (settings, brought) = (kit.settings(), &place.servers);
         let is_brought = |name: &str| brought.iter().any(|server| server.name == name);
         let configured = settings.mcp_servers.iter().filter(|server| !is_brought(&server.name)).cloned();
@@ -70,7 +76,7 @@ impl Toolbox {
         };
         let commands = watch::Sender::new(());
         let mut toolbox = Self {
-            own: kit.tools_of(session),
+            own: kit.tools_of(session, children),
             home,
             servers: Servers::default(),
             supplied: RwLock::default(),

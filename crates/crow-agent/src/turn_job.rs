@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Place, Spoken};
 use crow_core::{
-    Compacted, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
+    Compacted, Entry, Failure, FailureKind, MessageId, Part, SessionId, Transcript, TurnEnd, Update,
 };
 use crow_tools::{How, Undoing, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::children::Children;
 use crate::compact::{self, Chore};
 use crate::handle::MoreWords;
 use crate::hooks::{self, HookMarks, NotAsked};
@@ -31,6 +32,8 @@ pub(crate) enum Work {
     Prompt(Vec<Spoken>),
     /// What the model sees is changed; what came of it is told as this message.
     Chore { chore: Chore, message: MessageId },
+    /// The model hears what came into the mailbox.
+    Mail,
     /// What the last turn did to files is taken back; what came of it is told as this message.
     Undo { message: MessageId, how: How },
 }
@@ -44,6 +47,7 @@ pub(crate) struct TurnJob {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) stock: Arc<Stock>,
+    pub(crate) children: Arc<Children>,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) cut: CancellationToken,
 }
@@ -104,6 +108,7 @@ impl TurnJob {
             workspace: &self.workspace,
             toolbox: &self.toolbox,
             stock: &self.stock,
+            children: &self.children,
             standing: &self.standing,
             cut: &self.cut,
             hook_marks: HookMarks::default(),
@@ -152,11 +157,27 @@ impl TurnJob {
                 let untold = tip.and_then(|tip| undo::untold(&tip.config));
                 self.answer(cx, talk, (said, untold), more_words).await
             }
+            Work::Mail => self.mail(cx, talk, more_words).await,
             Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
             Work::Undo { message, how } => self.undo(cx, (message, how)).await,
         }?;
         talk.on_disk = OnDisk::Same;
         Ok(end)
+    }
+
+    /// Has the model answer to what came into the mailbox.
+    async fn mail(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
+        talk.turn = talk.transcript.next_seq();
+        match cx.take_mail(talk).await? {
+            0 => Ok(TurnEnd::Done),
+            _ => run_turn(cx, talk, more_words).await,
+        }
     }
 
     /// Changes what the model sees, and says what came of it.
@@ -194,10 +215,10 @@ impl TurnJob {
             }
         };
         let has_untold = untold.is_some();
-        let prompt =
-            Prompt { id: talk.transcript.next_message(), parts: parts.into_iter().chain(untold).collect() };
+        let parts = parts.into_iter().chain(untold).collect();
         talk.turn = talk.transcript.next_seq();
-        cx.append(talk, Entry::Prompt(prompt)).await?;
+        let mail = cx.children.mail().await;
+        cx.append_prompt(talk, parts, mail).await?;
         if has_untold {
             undo::told(&self.kit.store, &self.id).await.map_err(store_failure)?;
         }

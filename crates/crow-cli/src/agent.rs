@@ -2,9 +2,9 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use crow_acp::About;
-use crow_agent::{Kit, KitSettings};
-use crow_core::{Failure, FailureKind, Limits};
+use crow_acp::{About, Launcher};
+use crow_agent::{Kit, KitSettings, OWN_AGENT};
+use crow_core::{AgentReach, AgentServer, Failure, FailureKind, Limits};
 use crow_process::{StandingRules, Support, Warden, sandbox_support};
 use crow_store::Store;
 use crow_tools::{Equipment, Tools};
@@ -61,7 +61,10 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
     // By its real path, as what tools touch is judged.
     let config_dir = crow_tools::resolve(&settings.dir);
     let spill_dir = spill_dir(&settings);
-    let tools = Tools::builtin(equipment(&settings));
+    let equipment = equipment(&settings);
+    let launcher = Launcher::new(equipment.warden.clone());
+    let tools = Tools::builtin(equipment);
+    let own_agent = own_agent(&settings);
     let kit = KitSettings {
         models: settings.models,
         mode: settings.mode,
@@ -83,11 +86,25 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         hooks: settings.hooks,
         repositories: Arc::new(settings.repositories),
         spill_dir,
+        agent_servers: settings.agent_servers,
+        own_agent,
+        tree_limits: settings.tree_limits,
+        depth: settings.depth,
+        worktrees_dir: settings.worktrees_dir,
         config_dir,
         db_uri: settings.database.uri(),
         setup_hint,
     };
-    Ok(Kit::new(kit, store, tools))
+    Ok(Kit::new(kit, store, tools, launcher))
+}
+
+/// How this program is started as an agent with the same configuration.
+fn own_agent(settings: &Settings) -> Option<AgentServer> {
+    let command = about().program?.to_str()?.to_owned();
+    let dir = settings.dir.to_str()?.to_owned();
+    let args = vec!["-d".to_owned(), dir, "acp".to_owned()];
+    let reach = AgentReach::Program { command, args, env: Vec::new() };
+    Some(AgentServer { name: OWN_AGENT.to_owned(), reach })
 }
 
 /// What the tools that Crow brings along work with.

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Hook, McpServer, Mode, Network, Rules, Sandbox};
+use crow_core::{AgentServer, Hook, McpServer, Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::ModelSettings;
 use crow_store::Address;
 use crow_tools::{Terminals, WebAccess};
@@ -67,6 +67,16 @@ pub(crate) struct Settings {
     pub(crate) terminals: Terminals,
     /// The MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
+    /// The agents that can be driven, beside Crow itself.
+    pub(crate) agent_servers: Vec<AgentServer>,
+    /// How each of them is reached, by its name, as the file says it: a variable may hold a key.
+    pub(crate) agents_written: BTreeMap<String, String>,
+    /// How far a tree of agents may grow.
+    pub(crate) tree_limits: TreeLimits,
+    /// How many levels below a root agent this process was started.
+    pub(crate) depth: u32,
+    /// Where git worktrees of tasks are made.
+    pub(crate) worktrees_dir: PathBuf,
     /// How the web is reached.
     pub(crate) web: WebAccess,
     /// Commands for certain moments of a turn, in the file's order.

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
 use crow_acp::{Abilities, ClientTerminal, Editor};
-use crow_core::{Confinement, Content, Facets, Outcome, ToolSpec, Touch};
+use crow_core::{CallId, Confinement, Content, Facets, Outcome, ToolSpec, Touch};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,8 @@ pub struct ToolCx<'a> {
     pub editor: Option<&'a Editor>,
     /// What it was judged by, as its [`Facets`] said: files elsewhere are not opened for it.
     pub touch: &'a Touch,
+    /// Which call it is, where it belongs to a conversation.
+    pub call: Option<CallId>,
     /// How its commands are held.
     pub confinement: Confinement,
     /// Stops the call.

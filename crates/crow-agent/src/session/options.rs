@@ -20,6 +20,10 @@ impl Session {
             Command::Sessions => {
                 return listing::list(&self.kit.store, &self.place.cwd, &self.id).await;
             }
+            Command::Tasks => {
+                let listed = self.children.listed().await;
+                return listed.unwrap_or_else(|error| format!("Could not list the tasks: {error}.\n"));
+            }
             Command::Undo(None) => {
                 return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
             }

@@ -4,6 +4,7 @@
 mod model;
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, IsTerminal, Write},
     path::Path,
@@ -11,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{Mode, Network, Rules, Sandbox};
+use crow_core::{Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
 use crow_store::Address;
@@ -161,6 +162,11 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         prompts_dir: home.join("crow").join("prompts"),
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
+        agent_servers: Vec::new(),
+        agents_written: BTreeMap::new(),
+        tree_limits: TreeLimits::default(),
+        depth: 0,
+        worktrees_dir: home.join("worktrees"),
         web: WebAccess::default(),
         hooks: Vec::new(),
         repositories: RepositoryReader::default(),

@@ -1,6 +1,6 @@
 //! The keys a configuration may have, here and in other versions of Crow.
 
-pub(super) use crow_core::nearest;
+pub(crate) use crow_core::nearest;
 
 /// Keys at the top. The upper-case ones are the older spelling.
 pub(super) const TOP: &[&str] = &[
@@ -32,6 +32,11 @@ pub(super) const MODEL: &[&str] =
 /// Keys of an MCP server.
 pub(super) const SERVER: &[&str] =
     &["command", "args", "env", "transport", "type", "url", "headers", "disabled", "disabled_tools"];
+/// Keys of an agent.
+pub(super) const AGENT: &[&str] =
+    &["command", "args", "env", "type", "transport", "url", "headers", "token", "token_file"];
+/// Keys of `agents`.
+pub(super) const AGENTS: &[&str] = &["max_depth", "max_children", "max_tokens", "max_minutes"];
 /// Keys of `permissions`.
 pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "network"];
 /// Keys of a hook, and of a group of hooks as other agents write it.

@@ -1,5 +1,6 @@
 //! Turns the two files into [`Settings`], and says what is odd or wrong in them.
 
+mod agents;
 mod hooks;
 mod permissions;
 mod places;
@@ -13,7 +14,7 @@ use std::{
     str::FromStr,
 };
 
-use crow_core::Hook;
+use crow_core::{Hook, TreeLimits};
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
 use crow_store::{Address, ServerAddress};
 use crow_tools::Terminals;
@@ -24,6 +25,7 @@ use super::{
     file::{self, Field, Node, Scalar, Value},
     known, web,
 };
+use agents::Agents;
 use permissions::Permissions;
 pub(crate) use repository::RepositoryReader;
 use servers::Servers;
@@ -55,7 +57,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     let mut loader = Loader { path, env: &whole, warnings };
     let mut top = loader.top(&root)?;
     secrets.extend(top.providers.values().flat_map(|provider| provider.variables.iter().cloned()));
-    secrets.extend(top.servers.variables.iter().cloned());
+    secrets.extend(top.servers.variables.iter().chain(&top.agents.variables).cloned());
     let database = loader.database(dir, &top)?;
     if let Address::Server { .. } = database {
         secrets.extend(top.db_variables.iter().cloned());
@@ -71,11 +73,16 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         sandbox: top.permissions.sandbox,
         network: top.permissions.network,
         writable: places::writable(env),
+        depth: places::depth(env),
+        worktrees_dir: places::worktrees(env, dir),
         rules: std::mem::take(&mut top.permissions.rules),
         secret_variables: secrets.into_iter().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
         mcp_servers: top.servers.servers,
+        agent_servers: top.agents.servers,
+        agents_written: top.agents.written,
+        tree_limits: top.tree_limits,
         web: web::access(dir, &whole, env),
         hooks: top.hooks,
         repositories: RepositoryReader::new(whole.clone()),
@@ -157,6 +164,8 @@ struct Top<'a> {
     providers: BTreeMap<String, Provider>,
     models: Vec<&'a Field>,
     servers: Servers,
+    agents: Agents,
+    tree_limits: TreeLimits,
     db_uri: Option<(u64, String)>,
     db_variables: Vec<String>,
     max_tokens: Option<u64>,
@@ -193,6 +202,8 @@ impl Loader<'_> {
                 }
                 "models" => top.models.extend(self.map(key, &field.node, NAMED_MAPS)?),
                 "mcpServers" => top.servers = self.servers(field)?,
+                "agent_servers" => top.agents = self.agent_servers(field)?,
+                "agents" => top.tree_limits = self.tree_limits(field)?,
                 "db_uri" => {
                     top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri));
                     if let Some(scalar) = self.scalar(key, &field.node)? {

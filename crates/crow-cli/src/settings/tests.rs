@@ -1,11 +1,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
+mod agents;
 mod depth;
 mod hooks;
 
 use std::{fmt::Write as _, fs};
 
-use crow_core::McpTransport;
+use crow_core::{AgentReach, McpTransport, TreeLimits};
 use expect_test::{Expect, expect};
 
 use super::{Environment, Settings};
@@ -71,6 +72,19 @@ fn show(settings: &Settings, text: &mut String) {
             writeln!(text, "  without {:?}", server.disabled_tools).unwrap();
         }
     }
+    for server in &settings.agent_servers {
+        let name = &server.name;
+        match &server.reach {
+            AgentReach::Program { command, args, env } => {
+                writeln!(text, "agent {name}: {command} {args:?} {env:?}").unwrap();
+            }
+            AgentReach::Socket { url, headers } => writeln!(text, "agent {name}: {url} {headers:?}").unwrap(),
+        }
+        writeln!(text, "  written {}", settings.agents_written[name]).unwrap();
+    }
+    if settings.tree_limits != TreeLimits::default() {
+        writeln!(text, "{:?}", settings.tree_limits).unwrap();
+    }
     for (kind, rules) in [("allow", &settings.rules.allow), ("deny", &settings.rules.deny)] {
         for rule in rules {
             writeln!(text, "{kind} {}", rule.as_str()).unwrap();
@@ -135,6 +149,8 @@ agents: { max_depth: 2, max_children: 8 }
             model llama: llama at here http://localhost:11434/v1
               key None from None headers []
               window 128000 max Some(38192) temperature None effort None retries 5 body {}
+            agent codex: codex-acp [] []
+              written codex-acp
             db /home/me/.crow/crow.db requests 20 mode accept-edits secrets ["OPENROUTER_API_KEY"]
         "#]],
     );

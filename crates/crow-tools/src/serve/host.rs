@@ -138,6 +138,7 @@ impl Host {
             workspace: &workspace,
             editor: None,
             touch: &facets.touch,
+            call: None,
             confinement: self.offer.sandbox.confinement(law::mode(self.offer.mode, &facets.touch), approval),
             cut: &context.ct,
             progress: &progress,

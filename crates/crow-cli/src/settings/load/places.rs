@@ -52,6 +52,18 @@ pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
     places
 }
 
+/// Where git worktrees of tasks are made: they can be made again, from their branches.
+pub(super) fn worktrees(env: &Environment, dir: &Path) -> PathBuf {
+    let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
+}
+
+/// How many levels below a root agent this process was started; whatever cannot be read is deeper than any limit.
+pub(super) fn depth(env: &Environment) -> u32 {
+    env.get(crow_agent::DEPTH_VARIABLE).map_or(0, |depth| depth.parse().unwrap_or(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,7 +71,6 @@ impl Loader<'_> {
                 servers.servers.push(McpServer { name: field.key.clone(), transport, disabled_tools });
             }
         }
-        servers.variables.retain(|name| !PLAIN_VARIABLES.contains(&name.as_str()));
         Ok(servers)
     }
 
@@ -85,10 +84,7 @@ impl Loader<'_> {
                 "command" => said.command = self.text(&key, node)?,
                 "args" => said.args = self.texts(&key, node)?,
                 "env" => said.env = self.pairs(&key, node, variables)?,
-                "url" => {
-                    said.url = self.text(&key, node)?;
-                    variables.extend(named_in(node));
-                }
+                "url" => said.url = self.secret(&key, node, variables)?,
                 "headers" => said.headers = self.pairs(&key, node, variables)?,
                 "disabled" => said.is_disabled = self.number(&key, node, "true or false")?.unwrap_or(false),
                 "disabled_tools" => said.disabled_tools = self.texts(&key, node)?,
@@ -139,7 +135,7 @@ impl Loader<'_> {
         Ok(Some(transport).filter(|_| !said.is_disabled))
     }
 
-    fn texts(&mut self, place: &str, node: &Node) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn texts(&mut self, place: &str, node: &Node) -> Result<Vec<String>, ConfigError> {
         match &node.value {
             Value::Null => Ok(Vec::new()),
             Value::List(items) => {
@@ -149,7 +145,8 @@ impl Loader<'_> {
         }
     }
 
-    fn pairs(
+    /// Reads what each name stands for; the variables in it hold secrets.
+    pub(super) fn pairs(
         &mut self,
         place: &str,
         node: &Node,
@@ -157,18 +154,31 @@ impl Loader<'_> {
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs = Vec::new();
         for field in self.map(place, node, "a map from names to texts")? {
-            let value = self.text(&format!("{place}.{}", field.key), &field.node)?;
-            variables.extend(named_in(&field.node));
+            let value = self.secret(&format!("{place}.{}", field.key), &field.node, variables)?;
             pairs.push((field.key.clone(), value.unwrap_or_default()));
         }
         Ok(pairs)
     }
+
+    /// Reads a text that may hold a key, and notes the variables in it.
+    pub(super) fn secret(
+        &mut self,
+        place: &str,
+        node: &Node,
+        variables: &mut Vec<String>,
+    ) -> Result<Option<String>, ConfigError> {
+        variables.extend(named_in(node));
+        self.text(place, node)
+    }
 }
 
-/// Names the variables in a text.
+/// Names the variables in a text that can hold a secret.
 fn named_in(node: &Node) -> Vec<String> {
     match &node.value {
-        Value::Scalar(scalar) => scalar.variables().into_iter().map(str::to_owned).collect(),
+        Value::Scalar(scalar) => {
+            let names = scalar.variables().into_iter().filter(|name| !PLAIN_VARIABLES.contains(name));
+            names.map(str::to_owned).collect()
+        }
         Value::Null | Value::List(_) | Value::Map(_) => Vec::new(),
     }
 }

@@ -1,0 +1,102 @@
+//! Places and tokens of a tree, as one session of it sees them: its root keeps the book, everybody below asks the agent
+//! above. Must never know what a child does with its place.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crow_acp::Client;
+use crow_core::{SessionId, Tree, TreeLimits};
+use tokio::sync::Notify;
+
+/// What children of a session take from.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// Of what stands below this session. The root's limits count; below it they bound a part of the tree once more.
+    tree: Mutex<Tree>,
+    above: Option<(Client, SessionId)>,
+    /// Tokens of the session itself.
+    n_own: AtomicU64,
+    spent: Notify,
+}
+
+/// A place for one child at work. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    book: Arc<Book>,
+    here: u64,
+    above: Option<u64>,
+}
+
+impl Book {
+    /// Opens the book of a session; `above` is the client when it counts the agents of its tree.
+    pub(crate) fn new(limits: TreeLimits, above: Option<(Client, SessionId)>) -> Arc<Self> {
+        Arc::new(Self {
+            tree: Mutex::new(Tree::new(limits)),
+            above,
+            n_own: AtomicU64::new(0),
+            spent: Notify::new(),
+        })
+    }
+
+    /// Takes a place for one more child; otherwise says why there is none.
+    pub(crate) async fn claim(self: &Arc<Self>) -> Result<Seat, String> {
+        let here = self.tree().claim()?;
+        // From here on it is given back by itself.
+        let mut seat = Seat { book: self.clone(), here, above: None };
+        if let Some((client, session)) = &self.above {
+            seat.above = Some(client.claim(session).await?);
+        }
+        Ok(seat)
+    }
+
+    /// Writes down what a child has cost.
+    pub(crate) fn spend(&self, n_tokens: u64) {
+        if n_tokens > 0 {
+            self.tree().spend(n_tokens);
+            self.spent.notify_waiters();
+        }
+    }
+
+    /// Writes down what the session itself has cost.
+    pub(crate) fn spend_own(&self, n_tokens: u64) {
+        self.n_own.fetch_add(n_tokens, Ordering::Relaxed);
+    }
+
+    /// Tells what the session and all below it have cost since it was opened.
+    pub(crate) fn spent(&self) -> u64 {
+        self.n_own.load(Ordering::Relaxed).saturating_add(self.tree().spent())
+    }
+
+    /// Waits until nothing more may be spent, and says why.
+    pub(crate) async fn exhausted(&self) -> String {
+        loop {
+            let spent = self.spent.notified();
+            tokio::pin!(spent);
+            spent.as_mut().enable();
+            if let Err(why) = self.tree().within_budget() {
+                return why;
+            }
+            spent.await;
+        }
+    }
+
+    fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Its number among those of this session.
+    pub(crate) fn number(&self) -> u64 {
+        self.here
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.book.tree().release(self.here);
+        if let (Some(claim), Some((client, _))) = (self.above, &self.book.above) {
+            client.release(claim);
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! One child's life: started, told, heard, and ended, whatever it does. Owns the child's process and its connection, so
+//! it waits for several things at once; whoever wants something of it sends an order.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crow_acp::{
+    Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, ProgramEnded, StopReason,
+    Upstream, drive,
+};
+use crow_core::{AgentReach, Failure, SessionId, Status};
+use crow_store::{Attending, TaskEnd, TaskState};
+use crow_tools::Worktree;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::children::book::Seat;
+use crate::children::hearing::{Hearing, Trusted};
+use crate::children::record::Record;
+use crate::children::report::{self, Ended, report};
+use crate::children::view::View;
+use crate::children::{DEPTH_VARIABLE, Family};
+use crate::clock;
+
+/// Events of a child that may wait until they are looked at, which takes microseconds.
+const EVENTS_LEN: usize = 64;
+
+/// How long an agent may take to open a session once it said hello; one that asks a server first takes seconds.
+const OPEN_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long a child that was stopped may take to say so. With what a kill takes, the whole tree is gone within the
+/// promised two seconds: every level counts from the same moment.
+const STOP_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How long a child without work is kept: talking goes on within minutes or never.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// What a child is told to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// A further round.
+    Round(RoundOrder),
+    /// Words for the round that runs.
+    Steer { text: String, answer: oneshot::Sender<Result<(), String>> },
+}
+
+/// A round with all that it needs.
+#[derive(Debug)]
+pub(super) struct RoundOrder {
+    pub(super) text: String,
+    pub(super) seat: Seat,
+    pub(super) cut: CancellationToken,
+    pub(super) wake: Wake,
+}
+
+/// Whether the parent is woken by the end of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// It is.
+    Yes,
+    /// A call of it waits for the end already.
+    No,
+}
+
+/// What a child has come to.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// How many rounds have ended.
+    pub(crate) n_ended: u32,
+    pub(crate) state: TaskState,
+    /// What the parent is told of the newest round that ended.
+    pub(crate) report: String,
+}
+
+/// Which session of its agent a child goes on with.
+#[derive(Debug)]
+pub(super) enum Opening {
+    /// The one that its parent stored: the agent is Crow itself.
+    Own,
+    /// A new one of an agent of others.
+    New { model: Option<String> },
+    /// An earlier one of an agent of others.
+    Again { name: String },
+}
+
+/// One child.
+pub(super) struct Child {
+    pub(super) task: SessionId,
+    pub(super) title: String,
+    pub(super) agent: String,
+    pub(super) reach: AgentReach,
+    pub(super) cwd: PathBuf,
+    pub(super) hearing: Hearing,
+    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) standing: Arc<watch::Sender<Standing>>,
+    pub(super) attending: Attending,
+    pub(super) round: Option<Round>,
+    pub(super) worktree: Option<Worktree>,
+}
+
+/// A round that runs.
+pub(super) struct Round {
+    text: String,
+    cut: CancellationToken,
+    wake: Wake,
+    deadline: Instant,
+    _seat: Seat,
+}
+
+/// How a round came to its end.
+struct RoundEnd {
+    state: TaskState,
+    why: Option<String>,
+}
+
+/// Why a child cannot go on.
+enum Broke {
+    /// Its round is over, and its folder goes with it.
+    Over(RoundEnd),
+    /// It was stopped, or nobody wants it any longer.
+    Stopped,
+    /// It did not end when it was stopped.
+    Deaf(RoundEnd),
+    /// The way to it broke.
+    Failed(String),
+}
+
+impl From<Failure> for Broke {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.sentence)
+    }
+}
+
+impl Round {
+    pub(super) fn new(order: RoundOrder, time_max: Duration) -> Self {
+        let RoundOrder { text, seat, cut, wake } = order;
+        Self { text, cut, wake, deadline: Instant::now() + time_max, _seat: seat }
+    }
+}
+
+impl Child {
+    /// Lives until nobody has orders for it any longer, or it cannot go on.
+    pub(super) async fn run(mut self, opening: Opening) {
+        let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
+        let (broke, last_words) = match self.launch().await {
+            Ok((lines, program)) => {
+                let lived = self.live(lines, opening, &cut).await;
+                let is_deaf = matches!(lived, Err(Broke::Deaf(_)));
+                (lived.err(), ended(program, is_deaf).await)
+            }
+            Err(why) => (Some(Broke::Failed(why)), String::new()),
+        };
+        let end = match broke {
+            None | Some(Broke::Stopped) => RoundEnd { state: TaskState::Cancelled, why: None },
+            Some(Broke::Deaf(end) | Broke::Over(end)) => end,
+            Some(Broke::Failed(why)) => {
+                RoundEnd { state: TaskState::Failed, why: Some(format!("{why}{last_words}")) }
+            }
+        };
+        self.finish(end).await;
+        let Self { attending, hearing, .. } = self;
+        hearing.family.kit.store.end_attending(attending).await;
+    }
+
+    /// Starts its program, or connects to it.
+    async fn launch(&self) -> Result<(Lines, Option<AgentProgram>), String> {
+        let kit = &self.hearing.family.kit;
+        match &self.reach {
+            AgentReach::Program { command, args, env } => {
+                let depth = (DEPTH_VARIABLE.to_owned(), (self.hearing.family.depth + 1).to_string());
+                let is_given = |name: &String| env.iter().any(|(given, _)| given == name);
+                let secret = match self.hearing.trusted {
+                    Trusted::Itself => Vec::new(),
+                    Trusted::Nobody => kit.settings().secret_variables.clone(),
+                };
+                let command = AgentCommand {
+                    program: command.clone(),
+                    args: args.clone(),
+                    cwd: self.cwd.clone(),
+                    env: env.iter().cloned().chain([depth]).collect(),
+                    env_removed: secret.into_iter().filter(|name| !is_given(name)).collect(),
+                };
+                let started = kit.launcher.start(&self.agent, command).await;
+                let (lines, program) =
+                    started.map_err(|error| format!("it could not be started: {error}"))?;
+                Ok((lines, Some(program)))
+            }
+            AgentReach::Socket { url, headers } => {
+                let connected = crow_acp::connect(url, headers, Instant::now() + OPEN_WAIT_MAX).await;
+                let lines = connected.map_err(|error| format!("it could not be reached: {error}"))?;
+                Ok((lines, None))
+            }
+        }
+    }
+
+    /// Drives it for as long as its connection lasts.
+    async fn live(&mut self, lines: Lines, opening: Opening, cut: &CancellationToken) -> Result<(), Broke> {
+        let (events, heard) = mpsc::channel(EVENTS_LEN);
+        let hello = Hello { version: env!("CARGO_PKG_VERSION"), abilities: self.abilities() };
+        // From the first session on it hears itself that it is stopped.
+        let (talks, is_silent) = (CancellationToken::new(), cut.clone());
+        let begun = talks.clone();
+        let driven = drive(lines, hello, events, async |connection| {
+            begun.cancel();
+            self.talk(&connection, heard, opening).await
+        });
+        tokio::select! {
+            biased;
+            driven = driven => driven?,
+            () = async {
+                is_silent.cancelled().await;
+                if talks.is_cancelled() {
+                    std::future::pending::<()>().await;
+                }
+            } => Err(Broke::Stopped),
+        }
+    }
+
+    /// What the child is told that its client can do.
+    fn abilities(&self) -> Abilities {
+        let depth = Some(self.hearing.family.depth + 1);
+        let client = match self.hearing.upstream {
+            Some(_) => self.hearing.family.client.abilities(),
+            None => Abilities::default(),
+        };
+        let Abilities { reads_files, writes_files, terminals, .. } = client;
+        Abilities { reads_files, writes_files, terminals, depth, ..Abilities::default() }
+    }
+
+    async fn talk(
+        &mut self,
+        connection: &Connection,
+        mut heard: mpsc::Receiver<ClientEvent>,
+        opening: Opening,
+    ) -> Result<(), Broke> {
+        let session = self.open(connection, &mut heard, opening).await?;
+        loop {
+            let end = self.round(connection, &mut heard, &session).await?;
+            if self.worktree.is_some() {
+                return Err(Broke::Over(end));
+            }
+            self.finish(end).await;
+            self.round = match self.idle(&mut heard).await {
+                Some(order) => Some(self.begin(order).await?),
+                None => return Ok(()),
+            };
+        }
+    }
+
+    /// Opens its session.
+    async fn open(
+        &mut self,
+        connection: &Connection,
+        heard: &mut mpsc::Receiver<ClientEvent>,
+        opening: Opening,
+    ) -> Result<SessionId, Broke> {
+        let (task, cwd, store) = (self.task.clone(), self.cwd.clone(), self.hearing.family.kit.store.clone());
+        let is_replay = matches!(opening, Opening::Again { .. });
+        let abilities = connection.abilities();
+        let opened = async move {
+            match opening {
+                Opening::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
+                Opening::New { model } => {
+                    let session = connection.new_session(&cwd).await?;
+                    if let Some(model) = model {
+                        connection.set_option(&session, "model", &model).await?;
+                    }
+                    let stored = store.set_agent_session(&task, session.as_str()).await;
+                    stored.map_err(crate::run_turn::store_failure)?;
+                    Ok(session)
+                }
+                Opening::Again { name } => {
+                    let session = SessionId::new(name);
+                    match (abilities.resumes, abilities.loads) {
+                        (true, _) => connection.resume_session(&session, &cwd).await?,
+                        (false, true) => connection.load_session(&session, &cwd).await?,
+                        (false, false) => {
+                            let why = "this agent cannot go on with an earlier session; give a new task";
+                            return Err(Failure::new(crow_core::FailureKind::InvalidValue, why));
+                        }
+                    }
+                    Ok(session)
+                }
+            }
+        };
+        let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
+        let late = Instant::now() + OPEN_WAIT_MAX;
+        tokio::pin!(opened);
+        loop {
+            tokio::select! {
+                biased;
+                opened = &mut opened => return Ok(opened?),
+                () = cut.cancelled() => return Err(Broke::Stopped),
+                () = sleep_until(late) => {
+                    let seconds = OPEN_WAIT_MAX.as_secs();
+                    return Err(Broke::Failed(format!("it did not open a session within {seconds} s")));
+                }
+                // What an earlier session replays was seen when it was said.
+                Some(event) = heard.recv() => if !is_replay {
+                    self.hearing.hear(event, &cut);
+                },
+            }
+        }
+    }
+
+    /// Begins a further round.
+    async fn begin(&mut self, order: RoundOrder) -> Result<Round, Broke> {
+        let store = &self.hearing.family.kit.store;
+        let begun = store.begin_task(&self.attending, &self.title, clock::now()).await;
+        begun.map_err(|error| Broke::Failed(error.to_string()))?;
+        *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = View::default();
+        self.hearing.n_round = 0;
+        self.standing.send_modify(|standing| standing.state = TaskState::Running);
+        Ok(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max))
+    }
+
+    /// Has the child work until it is done or must not go on.
+    async fn round(
+        &mut self,
+        connection: &Connection,
+        heard: &mut mpsc::Receiver<ClientEvent>,
+        session: &SessionId,
+    ) -> Result<RoundEnd, Broke> {
+        let Some(round) = &self.round else { return Err(Broke::Stopped) };
+        let (text, cut, deadline) = (round.text.clone(), round.cut.clone(), round.deadline);
+        if self.hearing.trusted == Trusted::Nobody {
+            let record = Record::begin(&self.hearing.family.kit.store, &self.task, &text).await;
+            self.hearing.record = Some(record.map_err(|error| Broke::Failed(error.to_string()))?);
+        }
+        let family = self.hearing.family.clone();
+        let mut standing = family.standing.clone();
+        let (prompted, exhausted) = (connection.prompt(session, &text), family.book.exhausted());
+        tokio::pin!(prompted, exhausted);
+        let mut stopping: Option<(Instant, RoundEnd)> = None;
+        let stop = |state, why| {
+            connection.cancel(session);
+            Some((Instant::now() + STOP_WAIT_MAX, RoundEnd { state, why }))
+        };
+        loop {
+            let given_up = stopping.as_ref().map(|(at, _)| *at);
+            tokio::select! {
+                biased;
+                () = cut.cancelled(), if stopping.is_none() => stopping = stop(TaskState::Cancelled, None),
+                () = sleep_until(deadline), if stopping.is_none() => {
+                    let minutes = family.kit.settings().tree_limits.time_max.as_secs().div_ceil(60);
+                    let why = format!("it was at work for {minutes} min, as long as agents.max_minutes allows");
+                    stopping = stop(TaskState::Failed, Some(why));
+                }
+                why = &mut exhausted, if stopping.is_none() => stopping = stop(TaskState::Failed, Some(why)),
+                () = sleep_until(given_up.unwrap_or(deadline)), if given_up.is_some() => {
+                    let Some((_, end)) = stopping else { return Err(Broke::Stopped) };
+                    return Err(Broke::Deaf(end));
+                }
+                ended = &mut prompted => {
+                    let prompted = ended?;
+                    if let Some(spent) = prompted.spent {
+                        self.hearing.spent(spent);
+                    }
+                    return Ok(match stopping {
+                        Some((_, end)) => end,
+                        None => came_to(prompted.reason),
+                    });
+                }
+                Some(event) = heard.recv() => self.hearing.hear(event, &cut),
+                Some(order) = self.orders.recv() => steer(connection, session, order),
+                Ok(()) = standing.changed(), if self.hearing.trusted == Trusted::Itself => {
+                    let mode = standing.borrow_and_update().mode.as_str();
+                    let (connection, session) = (connection.clone(), session.clone());
+                    tokio::spawn(async move {
+                        if let Err(failure) = connection.set_option(&session, "mode", mode).await {
+                            tracing::warn!(%failure, "a child did not change its mode");
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Waits for a further order; nothing when there will be none.
+    async fn idle(&mut self, heard: &mut mpsc::Receiver<ClientEvent>) -> Option<RoundOrder> {
+        let (late, ends) = (Instant::now() + IDLE_MAX, self.hearing.family.cut.clone());
+        loop {
+            tokio::select! {
+                biased;
+                () = ends.cancelled() => return None,
+                order = self.orders.recv() => match order? {
+                    Order::Round(order) => return Some(order),
+                    Order::Steer { answer, .. } => {
+                        // Whoever steers looks first whether there is a round.
+                        drop(answer);
+                    }
+                },
+                () = sleep_until(late) => return None,
+                // Between rounds a child keeps its lists up to date, and has no questions.
+                event = heard.recv() => drop(event?),
+            }
+        }
+    }
+
+    /// Ends the round that runs, if one does: the row first, then whoever waits.
+    async fn finish(&mut self, end: RoundEnd) {
+        let Some(round) = self.round.take() else { return };
+        let RoundEnd { state, why } = end;
+        if let Some(record) = self.hearing.record.take()
+            && let Err(error) = record.end().await
+        {
+            tracing::warn!(%error, task = %self.task, "what a child said could not be stored");
+        }
+        let n_tokens = self.hearing.n_round;
+        let (branch, worktree) = self.settle().await;
+        let text = {
+            let view = self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = Ended {
+                task: &self.task,
+                who: &self.hearing.who,
+                state,
+                why: why.as_deref(),
+                n_tokens: Some(n_tokens),
+                worktree: worktree.as_deref(),
+            };
+            report(&ended, &view)
+        };
+        let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now: clock::now() };
+        let family = self.hearing.family.clone();
+        if let Err(error) = family.kit.store.end_task(&self.attending, end).await {
+            tracing::error!(%error, task = %self.task, "the end of a task could not be stored");
+        }
+        let wake = round.wake;
+        drop(round);
+        self.hearing.status = Status::Done;
+        self.standing.send_modify(|standing| {
+            *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
+        });
+        if wake == Wake::Yes {
+            family.mail_came(state);
+        }
+    }
+    /// Commits what stands in the child's own worktree; gives the branch and what there is to say about it.
+    async fn settle(&self) -> (Option<String>, Option<String>) {
+        let Some(worktree) = &self.worktree else { return (None, None) };
+        let family = &self.hearing.family;
+        let git = family.kit.own_tools.tools.git(&family.surroundings().workspace);
+        // It is short, and must not be left half done by whoever stopped the child.
+        let settled = worktree.settle(&git, &CancellationToken::new()).await;
+        let text = report::of_worktree(worktree, &settled);
+        (settled.branch, Some(text))
+    }
+}
+
+fn came_to(reason: StopReason) -> RoundEnd {
+    let done = |why: Option<&str>| RoundEnd { state: TaskState::Done, why: why.map(str::to_owned) };
+    match reason {
+        StopReason::EndTurn => done(None),
+        StopReason::MaxTokens => done(Some("the output limit cut its answer")),
+        StopReason::MaxTurnRequests => done(Some("it reached the limit of model calls in one turn")),
+        StopReason::Refusal => {
+            RoundEnd { state: TaskState::Failed, why: Some("its model refused".to_owned()) }
+        }
+        StopReason::Cancelled => RoundEnd { state: TaskState::Cancelled, why: None },
+    }
+}
+
+/// Passes words on to a round that runs.
+fn steer(connection: &Connection, session: &SessionId, order: Order) {
+    match order {
+        Order::Steer { text, answer } if connection.abilities().steers => {
+            let (connection, session) = (connection.clone(), session.clone());
+            tokio::spawn(async move {
+                let steered = connection.steer(&session, &text).await;
+                // Whoever asked may have been stopped meanwhile.
+                drop(answer.send(steered.map_err(|failure| failure.sentence)));
+            });
+        }
+        Order::Steer { answer, .. } => {
+            let why = "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
+            drop(answer.send(Err(why.to_owned())));
+        }
+        // A seat that is dropped is free again, and the sender sees no round begin.
+        Order::Round(order) => drop(order),
+    }
+}
+
+/// Ends a child's program; gives what there is to say about that.
+async fn ended(program: Option<AgentProgram>, is_deaf: bool) -> String {
+    let Some(mut program) = program else { return String::new() };
+    // One whose connection broke has often ended by itself, and then that says why.
+    let by_itself = match is_deaf {
+        true => None,
+        false => timeout(Duration::from_millis(50), program.ended()).await.ok().flatten(),
+    };
+    let end = if is_deaf { program.kill().await } else { program.end().await };
+    let mut text = match by_itself {
+        Some(ProgramEnded::Exited(code)) => format!(" It ended with exit code {code}."),
+        Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),
+        Some(ProgramEnded::TimedOut | ProgramEnded::Cancelled) | None => String::new(),
+    };
+    if let Some(stray) = end.stray {
+        text.push_str(&format!(" It said what is no message of the protocol: {stray}"));
+    }
+    if !end.stderr.is_empty() {
+        text.push_str(&format!("\nThe end of what it complained of:\n{}", end.stderr));
+    }
+    text
+}
+
+/// Gives a child the client of its parent.
+pub(super) fn upstream(family: &Family) -> Arc<Upstream> {
+    Arc::new(Upstream::new(family.client.clone(), family.parent.clone()))
+}

@@ -1,0 +1,212 @@
+//! What is done with what a child says and asks while it works: it is seen, counted, passed on to the client of its
+//! parent, or refused. Nothing here waits: whoever takes time is a task that ends with the round.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Upstream, Wanted};
+use crow_core::{CallId, Content, Facets, Status, Update};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::children::Family;
+use crate::children::book::Seat;
+use crate::children::permit::{Permit, Yeses, is_yes, permit};
+use crate::children::record::Record;
+use crate::children::view::View;
+
+/// Places that the children of one child may hold; the root's book allows fewer.
+const SEATS_MAX: usize = 1_000;
+
+/// Whose rules a child's wishes are judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trusted {
+    /// It is Crow with this very configuration, and has judged them itself.
+    Itself,
+    /// It is an agent of others.
+    Nobody,
+}
+
+/// The call of the parent that a child stands in.
+#[derive(Debug, Clone)]
+pub(crate) struct Spot {
+    pub(crate) call: CallId,
+    pub(crate) facets: Facets,
+}
+
+/// An ear for one child.
+pub(super) struct Hearing {
+    pub(super) family: Arc<Family>,
+    pub(super) who: String,
+    pub(super) spot: Spot,
+    pub(super) trusted: Trusted,
+    pub(super) cwd: PathBuf,
+    pub(super) view: Arc<Mutex<View>>,
+    /// Rings when there is something else to see.
+    pub(super) seen: Arc<watch::Sender<()>>,
+    pub(super) upstream: Option<Arc<Upstream>>,
+    pub(super) record: Option<Record>,
+    pub(super) yeses: Arc<Yeses>,
+    /// Places of the children of the child.
+    pub(super) seats: Arc<Mutex<HashMap<u64, Seat>>>,
+    /// What it has cost since it was started, as it says itself.
+    pub(super) n_told: u64,
+    /// Of what the child's agent told before this round began.
+    pub(super) n_round: u64,
+    /// Where the call stands in the client.
+    pub(super) status: Status,
+}
+
+impl Hearing {
+    /// Takes what the child said or asked.
+    pub(super) fn hear(&mut self, event: ClientEvent, round: &CancellationToken) {
+        match event {
+            ClientEvent::Heard { heard, .. } => self.heard(&heard),
+            ClientEvent::Permission { question, answer, .. } => self.asks(question, answer, round),
+            ClientEvent::Wanted(wanted) => self.wants(*wanted, round),
+            ClientEvent::Claim { answer, .. } => self.claims(answer),
+            ClientEvent::Released { claim } => drop(seats(&self.seats).remove(&claim)),
+        }
+    }
+
+    fn heard(&mut self, heard: &Heard) {
+        if let Heard::Usage { spent: Some(n_tokens), .. } = heard {
+            self.spent(*n_tokens);
+        }
+        if let (Heard::Text(text), Some(record)) = (heard, &mut self.record) {
+            record.says(text);
+        }
+        if self.view.lock().unwrap_or_else(PoisonError::into_inner).heard(heard) {
+            self.seen.send_replace(());
+        }
+    }
+
+    /// Counts what the child says it has cost so far.
+    pub(super) fn spent(&mut self, n_tokens: u64) {
+        let n_more = n_tokens.saturating_sub(self.n_told);
+        self.n_told = self.n_told.max(n_tokens);
+        self.n_round += n_more;
+        self.family.book.spend(n_more);
+    }
+
+    /// Asks the person, in the place of the parent's call.
+    fn asks(
+        &self,
+        question: Box<PermissionQuestion>,
+        mut answer: oneshot::Sender<PermissionAnswer>,
+        round: &CancellationToken,
+    ) {
+        let (asker, yeses) = (self.asker(round), self.yeses.clone());
+        tokio::spawn(async move {
+            let answered = tokio::select! {
+                biased;
+                // The child has taken it back.
+                () = answer.closed() => return,
+                answered = asker.ask(&question) => answered,
+            };
+            // Without an answer the question is dropped, which the child hears as a turn that was stopped.
+            let Some(answered) = answered else { return };
+            yeses.remember(&question, &answered);
+            if answer.send(answered).is_err() {
+                tracing::debug!("a child no longer waits for its answer");
+            }
+        });
+    }
+
+    fn asker(&self, round: &CancellationToken) -> Asker {
+        Asker {
+            family: self.family.clone(),
+            who: self.who.clone(),
+            spot: self.spot.clone(),
+            view: self.view.clone(),
+            status: self.status,
+            round: round.clone(),
+        }
+    }
+
+    fn wants(&self, wanted: Wanted, round: &CancellationToken) {
+        let Some(upstream) = self.upstream.clone() else {
+            return wanted.refuse("this agent was told that there are no files and terminals for it here");
+        };
+        let permit = match self.trusted {
+            Trusted::Itself => Permit::Yes,
+            Trusted::Nobody => permit(&self.family, &self.cwd, &self.yeses, &wanted),
+        };
+        match permit {
+            Permit::Yes => wanted.pass_on(&upstream),
+            Permit::No(why) => wanted.refuse(&format!("not allowed: {why}")),
+            Permit::Ask(question) => {
+                let asker = self.asker(round);
+                tokio::spawn(async move {
+                    match asker.ask(&question).await {
+                        answer if is_yes(answer.as_ref()) => wanted.pass_on(&upstream),
+                        Some(PermissionAnswer::Nobody { why }) => wanted.refuse(&format!(
+                            "not allowed: it needs permission and nobody could be asked ({why})"
+                        )),
+                        Some(PermissionAnswer::Chosen(_)) => {
+                            wanted.refuse("not allowed: the person refused it");
+                        }
+                        None => wanted.refuse("not allowed: the question was closed without an answer"),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Finds a place for a child of the child.
+    fn claims(&self, answer: oneshot::Sender<Result<u64, String>>) {
+        let (book, held) = (self.family.book.clone(), self.seats.clone());
+        tokio::spawn(async move {
+            let claimed = match book.claim().await {
+                Ok(_) if seats(&held).len() >= SEATS_MAX => {
+                    Err("this agent holds more places than anybody needs".to_owned())
+                }
+                Ok(seat) => {
+                    let number = seat.number();
+                    seats(&held).insert(number, seat);
+                    Ok(number)
+                }
+                Err(why) => Err(why),
+            };
+            if let Err(Ok(number)) = answer.send(claimed) {
+                // Whoever wanted it is gone.
+                seats(&held).remove(&number);
+            }
+        });
+    }
+}
+
+fn seats(held: &Mutex<HashMap<u64, Seat>>) -> MutexGuard<'_, HashMap<u64, Seat>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts questions of a child to the person.
+struct Asker {
+    family: Arc<Family>,
+    who: String,
+    spot: Spot,
+    view: Arc<Mutex<View>>,
+    status: Status,
+    round: CancellationToken,
+}
+
+impl Asker {
+    /// Asks; nothing when the round ended first.
+    async fn ask(&self, question: &PermissionQuestion) -> Option<PermissionAnswer> {
+        let family = &self.family;
+        // Two questions in the place of one call would be taken for one.
+        let _turn_to_ask = self.round.run_until_cancelled(family.asking.lock()).await?;
+        let spot = (self.spot.call, self.who.as_str());
+        let answered = family.client.ask_for_child(&family.parent, spot, question, &self.round).await;
+        let shown = self.view.lock().unwrap_or_else(PoisonError::into_inner).shown();
+        let again = Update::CallAgain {
+            call: self.spot.call,
+            facets: self.spot.facets.clone(),
+            status: self.status,
+            content: vec![Content::Text(shown)],
+        };
+        family.client.tell(&family.parent, again);
+        answered
+    }
+}

@@ -1,0 +1,119 @@
+//! What a parent is told of a round that ended: how, the child's answer, what it changed, what it cost, and where the
+//! rest is. Text in, text out.
+
+use crow_core::SessionId;
+use crow_store::TaskState;
+use crow_tools::{Settled, Worktree};
+
+use crate::children::view::{ChangedFile, View};
+
+/// Of an answer, what a model gets at once; the whole of it is in the child's session.
+const ANSWER_CHARS_MAX: usize = 24_000;
+
+/// Of those, how many from its beginning.
+const ANSWER_HEAD_CHARS: usize = 6_000;
+
+/// Files that are named.
+const FILES_NAMED_MAX: usize = 50;
+
+/// What is known of a round that ended.
+pub(crate) struct Ended<'a> {
+    pub(crate) task: &'a SessionId,
+    pub(crate) who: &'a str,
+    pub(crate) state: TaskState,
+    /// What went wrong.
+    pub(crate) why: Option<&'a str>,
+    pub(crate) n_tokens: Option<u64>,
+    /// What stands in a worktree of its own.
+    pub(crate) worktree: Option<&'a str>,
+}
+
+/// Says how a round ended.
+pub(crate) fn report(ended: &Ended<'_>, view: &View) -> String {
+    let state = match ended.state {
+        TaskState::Running => "is at work",
+        TaskState::Done => "is done",
+        TaskState::Failed => "failed",
+        TaskState::Cancelled => "was cancelled",
+        TaskState::Lost => "was lost",
+    };
+    let mut text = format!("Task {} ({}) {state}", ended.task, ended.who);
+    match ended.why {
+        Some(why) => text.push_str(&format!(": {}\n", why.trim_end())),
+        None => text.push_str(".\n"),
+    }
+    let (answer, is_cut) = view.answer();
+    if answer.is_empty() {
+        text.push_str("\nIt said nothing.\n");
+    } else {
+        text.push_str(&format!("\n{}\n", shortened(answer, is_cut)));
+    }
+    match ended.worktree {
+        Some(worktree) => text.push_str(&format!("\n{}\n", worktree.trim_end())),
+        None => changes(&mut text, view.changed()),
+    }
+    if let Some(n_tokens) = ended.n_tokens.filter(|n_tokens| *n_tokens > 0) {
+        text.push_str(&format!("\nIt used {n_tokens} tokens.\n"));
+    }
+    text.push_str(&format!(
+        "\nThe whole of it: query_session with session_id {}. To go on with it: task_send.\n",
+        ended.task
+    ));
+    text
+}
+
+/// Says what a child did in a worktree of its own.
+pub(crate) fn of_worktree(worktree: &Worktree, settled: &Settled) -> String {
+    let mut text = match &settled.branch {
+        None => "It worked in a git worktree of its own and changed nothing.\n".to_owned(),
+        Some(branch) => format!(
+            "Its work is on the branch {branch}: look at it with `git diff HEAD...{branch}`, take it over with `git merge \
+             {branch}`.\n{}",
+            settled.stat
+        ),
+    };
+    if worktree.n_uncommitted > 0 {
+        text.push_str(&format!(
+            "\nIt began from the last commit: {} changed files that are not committed were not there.\n",
+            worktree.n_uncommitted
+        ));
+    }
+    if let Some(left) = &settled.left {
+        text.push_str(&format!("\nWhat is left: {left}\n"));
+    }
+    text
+}
+
+fn shortened(answer: &str, is_cut: bool) -> String {
+    let n_chars = answer.chars().count();
+    if n_chars <= ANSWER_CHARS_MAX {
+        return if is_cut { format!("[…]\n{answer}") } else { answer.to_owned() };
+    }
+    let head: String = answer.chars().take(ANSWER_HEAD_CHARS).collect();
+    let n_left_out = n_chars - ANSWER_CHARS_MAX;
+    let tail: String = answer.chars().skip(ANSWER_HEAD_CHARS + n_left_out).collect();
+    format!("{head}\n[… {n_left_out} characters are left out here …]\n{tail}")
+}
+
+fn changes(text: &mut String, (files, n_uncounted): (Vec<ChangedFile>, usize)) {
+    if files.is_empty() && n_uncounted == 0 {
+        return;
+    }
+    let n_added: usize = files.iter().map(|file| file.n_added).sum();
+    let n_removed: usize = files.iter().map(|file| file.n_removed).sum();
+    let s = if files.len() == 1 { "" } else { "s" };
+    text.push_str(&format!(
+        "\nIt changed {} file{s} with its tools (+{n_added} -{n_removed}):\n",
+        files.len()
+    ));
+    for file in files.iter().take(FILES_NAMED_MAX) {
+        text.push_str(&format!("  {} (+{} -{})\n", file.path, file.n_added, file.n_removed));
+    }
+    let n_more = files.len().saturating_sub(FILES_NAMED_MAX) + n_uncounted;
+    if n_more > 0 {
+        text.push_str(&format!("  and {n_more} more\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

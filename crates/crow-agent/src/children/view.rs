@@ -1,0 +1,217 @@
+//! What is seen of a child while it works: what it says, which tools it runs, which files it changes. Bounded, whatever
+//! the child says. Must never know where it is shown.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crow_acp::Heard;
+use crow_core::{Content, Status};
+
+/// Calls that are seen at a time; of those before them the number is enough.
+const CALLS_SHOWN: usize = 12;
+
+/// What is seen of its words while it works.
+const SAID_SHOWN_CHARS: usize = 1_500;
+
+/// Of a title a line is seen.
+const TITLE_CHARS_MAX: usize = 120;
+
+/// The longest answer that is kept; what comes before is still in the child's own session.
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
+
+/// Files that are counted; whoever changes more had better count them with git.
+const FILES_MAX: usize = 500;
+
+/// Of each, the longest text that is compared.
+const FILE_BYTES_MAX: usize = 512 * 1024;
+
+/// Bytes of all texts that are kept to be compared.
+const FILES_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What is seen of one round.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    calls: VecDeque<SeenCall>,
+    n_calls: usize,
+    /// Its words since its last call, which at the end are its answer.
+    answer: String,
+    /// It said more than is kept.
+    is_cut: bool,
+    /// Words that came since the last call; a message after a call begins a new answer.
+    begins_anew: bool,
+    changes: BTreeMap<String, Change>,
+    n_bytes: usize,
+    n_files_uncounted: usize,
+}
+
+#[derive(Debug)]
+struct SeenCall {
+    id: String,
+    title: String,
+    status: Status,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+struct Change {
+    old: Option<String>,
+    new: String,
+}
+
+/// A file that a child changed, and by how many lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChangedFile {
+    pub(crate) path: String,
+    pub(crate) n_added: usize,
+    pub(crate) n_removed: usize,
+}
+
+impl View {
+    /// Takes in what was heard; tells whether there is something else to see.
+    pub(crate) fn heard(&mut self, heard: &Heard) -> bool {
+        match heard {
+            Heard::Text(text) => self.says(text),
+            Heard::Call { id, title, status, content, .. } => {
+                self.call(id, title.as_deref(), *status);
+                content.iter().flatten().for_each(|content| self.content(content));
+            }
+            Heard::Notice(text) | Heard::Compaction(text) => {
+                self.n_calls += 1;
+                self.push(SeenCall { id: String::new(), title: line(text), status: Status::Done });
+            }
+            Heard::Prompt(_)
+            | Heard::Thought(_)
+            | Heard::Plan(_)
+            | Heard::Title(_)
+            | Heard::Usage { .. }
+            | Heard::Mode(_)
+            | Heard::Commands(_) => return false,
+        }
+        true
+    }
+
+    fn says(&mut self, text: &str) {
+        if std::mem::take(&mut self.begins_anew) {
+            self.answer.clear();
+            self.is_cut = false;
+        }
+        self.answer.push_str(text);
+        let over = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
+        if over > 0 {
+            // Its end is what a parent waits for. Half is dropped, so that not every word moves the rest.
+            let from = self.answer.ceil_char_boundary(over.max(ANSWER_BYTES_MAX / 2));
+            self.answer.drain(..from);
+            self.is_cut = true;
+        }
+    }
+
+    fn call(&mut self, id: &str, title: Option<&str>, status: Option<Status>) {
+        self.begins_anew = true;
+        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == id) {
+            if let Some(title) = title {
+                call.title = line(title);
+            }
+            call.status = status.unwrap_or(call.status);
+        } else if let Some(title) = title {
+            self.n_calls += 1;
+            let status = status.unwrap_or(Status::Pending);
+            self.push(SeenCall { id: id.to_owned(), title: line(title), status });
+        }
+    }
+
+    fn push(&mut self, call: SeenCall) {
+        self.calls.push_back(call);
+        if self.calls.len() > CALLS_SHOWN {
+            self.calls.pop_front();
+        }
+    }
+
+    fn content(&mut self, content: &Content) {
+        let Content::Diff { path, old, new } = content else { return };
+        let n_bytes = old.as_ref().map_or(0, String::len) + new.len();
+        if let Some(change) = self.changes.get_mut(path) {
+            if new.len() <= FILE_BYTES_MAX && self.n_bytes + new.len() <= FILES_BYTES_MAX {
+                self.n_bytes = (self.n_bytes + new.len()).saturating_sub(change.new.len());
+                change.new.clone_from(new);
+            }
+        } else if self.changes.len() < FILES_MAX
+            && n_bytes <= FILE_BYTES_MAX
+            && self.n_bytes + n_bytes <= FILES_BYTES_MAX
+        {
+            self.n_bytes += n_bytes;
+            self.changes.insert(path.clone(), Change { old: old.clone(), new: new.clone() });
+        } else {
+            self.n_files_uncounted += 1;
+        }
+    }
+
+    /// Its words since its last call, and whether their beginning is missing.
+    pub(crate) fn answer(&self) -> (&str, bool) {
+        (self.answer.trim(), self.is_cut)
+    }
+
+    /// The files it changed, and how many more there are that were not counted.
+    pub(crate) fn changed(&self) -> (Vec<ChangedFile>, usize) {
+        let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
+        let files = files.map(|(path, change)| {
+            let diff = similar::TextDiff::from_lines(change.old.as_deref().unwrap_or_default(), &change.new);
+            let n_of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+            let (n_added, n_removed) = (n_of(similar::ChangeTag::Insert), n_of(similar::ChangeTag::Delete));
+            ChangedFile { path: path.clone(), n_added, n_removed }
+        });
+        (files.collect(), self.n_files_uncounted)
+    }
+
+    /// What it did to files, for a client.
+    pub(crate) fn diffs(&self) -> impl Iterator<Item = Content> + '_ {
+        self.changes.iter().map(|(path, change)| Content::Diff {
+            path: path.clone(),
+            old: change.old.clone(),
+            new: change.new.clone(),
+        })
+    }
+
+    /// The calls it made, a line each.
+    pub(crate) fn calls(&self) -> String {
+        let mut text = String::new();
+        let n_before = self.n_calls.saturating_sub(self.calls.len());
+        if n_before > 0 {
+            text.push_str(&format!("… {n_before} before\n"));
+        }
+        for call in &self.calls {
+            let mark = match call.status {
+                Status::Pending => "·",
+                Status::Running => "▸",
+                Status::Done => "✓",
+                Status::Failed => "✗",
+            };
+            text.push_str(&format!("{mark} {}\n", call.title));
+        }
+        text
+    }
+
+    /// What is seen of it now.
+    pub(crate) fn shown(&self) -> String {
+        let mut text = self.calls();
+        let said = self.answer.trim();
+        let n_over = said.chars().count().saturating_sub(SAID_SHOWN_CHARS);
+        if n_over > 0 {
+            text.push('…');
+        }
+        text.extend(said.chars().skip(n_over));
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+/// Makes one line of what may be anything.
+pub(crate) fn line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    match line.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests;

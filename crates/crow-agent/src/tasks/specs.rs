@@ -1,0 +1,78 @@
+//! How the model is told of tasks.
+
+use crow_core::ToolSpec;
+use serde_json::json;
+
+/// How the model is told of the tools for tasks.
+pub fn task_specs() -> Vec<ToolSpec> {
+    vec![task_spec(), send_spec(), read_spec(), cancel_spec()]
+}
+
+pub(super) fn task_spec() -> ToolSpec {
+    ToolSpec {
+        name: "task".into(),
+        description: "Gives a piece of work to another agent, which works by itself in a session of its own and \
+                      answers at its end. Several calls in one reply work side by side. The agent knows nothing of \
+                      this conversation: say in the prompt all that it needs and what it should report. Use it for \
+                      work that can be told in a few sentences and done without you."
+            .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "prompt": {"type": "string", "description": "What to do, with all that the agent has to know, and what to report"},
+                "title": {"type": "string", "description": "A few words for the person who watches"},
+                "agent": {"type": "string", "description": "Which agent, one of agent_servers; crow, the default, is one like you"},
+                "cwd": {"type": "string", "description": "The folder it works in; yours unless given"},
+                "model": {"type": "string", "description": "Which model it asks; yours unless given"},
+                "wait": {"type": "boolean", "description": "Whether this call lasts until the agent is done, the default. With false it comes back at once, and the end comes to you as a message"},
+                "worktree": {"type": "boolean", "description": "Whether it gets a git worktree of its own, from the last commit; its changes are then on a branch that you can look at and merge. False unless given"}
+            },
+            "required": ["prompt"]
+        }),
+    }
+}
+
+pub(super) fn send_spec() -> ToolSpec {
+    ToolSpec {
+        name: "task_send".into(),
+        description: "Says more to the agent of a task: a further round when it is done, words for the round that runs \
+                      when the agent takes them. It knows all that was said in its session."
+            .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "task": {"type": "string", "description": "The name of the task"},
+                "prompt": {"type": "string", "description": "What to say"},
+                "wait": {"type": "boolean", "description": "Whether this call lasts until the round is done, the default"}
+            },
+            "required": ["task", "prompt"]
+        }),
+    }
+}
+
+pub(super) fn read_spec() -> ToolSpec {
+    ToolSpec {
+        name: "task_read".into(),
+        description:
+            "Looks at a task: what its agent does and says at the moment, or what came of it. Do not call it \
+                      again and again to wait: the end of a task comes to you as a message."
+                .into(),
+        parameters: one("The name of the task"),
+    }
+}
+
+pub(super) fn cancel_spec() -> ToolSpec {
+    ToolSpec {
+        name: "task_cancel".into(),
+        description: "Stops a task that is at work, with all that its agent has started.".into(),
+        parameters: one("The name of the task"),
+    }
+}
+
+fn one(description: &str) -> serde_json::Value {
+    json!({
+        "type": "object",
+        "properties": {"task": {"type": "string", "description": description}},
+        "required": ["task"]
+    })
+}

@@ -1,0 +1,193 @@
+use std::fs;
+
+use expect_test::expect;
+
+use super::{check, loaded};
+
+#[test]
+fn agents_are_programs_or_addresses() {
+    let env = [
+        ("CODEX_KEY", "k1"),
+        ("WHO", "k2"),
+        ("FAR_TOKEN", "k3"),
+        ("PATH", "/bin"),
+        ("ARG", "k4"),
+        ("HOST", "k5"),
+    ];
+    check(
+        "
+agent_servers:
+  codex: { type: custom, command: codex-acp, args: [--fast, '${ARG}'], env: { KEY: '${CODEX_KEY}', PATH: '${PATH}:/opt' } }
+  far: { command: [ssh, host, crow-cli], args: [acp] }
+  cloud: { url: 'wss://me:pass@${HOST}/acp?key=secret', headers: { X-Who: '${WHO}' }, token: '${FAR_TOKEN}' }
+  crow: { command: /opt/crow-cli }
+",
+        &env,
+        expect![[r#"
+            agent codex: codex-acp ["--fast", "k4"] [("KEY", "k1"), ("PATH", "/bin:/opt")]
+              written codex-acp --fast ${ARG}
+            agent far: ssh ["host", "crow-cli", "acp"] []
+              written ssh host crow-cli acp
+            agent cloud: wss://me:pass@k5/acp?key=secret [("X-Who", "k2"), ("Authorization", "Bearer k3")]
+              written wss://${HOST}/acp
+            agent crow: /opt/crow-cli [] []
+              written /opt/crow-cli
+            db $DIR/crow.db requests 200 mode ask secrets ["CODEX_KEY", "FAR_TOKEN", "HOST", "WHO"]
+        "#]],
+    );
+}
+
+#[test]
+fn limits_of_a_tree() {
+    check(
+        "agents: { max_depth: 0, max_children: 3, max_tokens: 2000000, max_minutes: 5 }",
+        &[],
+        expect![[r#"
+            TreeLimits { depth_max: 0, children_max: 3, tokens_max: Some(2000000), time_max: 300s }
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+    check(
+        "agents:\n  max_dept: 1\n",
+        &[],
+        expect![[r#"
+        warning: $DIR/config.yaml:2: unknown key agents.max_dept; did you mean max_depth?
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        "agents:\n  max_children: 0\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agents.max_children: expected a whole number from 1, found a number
+    "#]],
+    );
+    check(
+        "agents:\n  max_minutes: 99999999999\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agents.max_minutes: expected a whole number from 1, found a number
+    "#]],
+    );
+}
+
+#[test]
+fn agents_that_cannot_be_reached_are_errors() {
+    let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
+    check(
+        &agent(""),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
+    "#]],
+    );
+    check(
+        &agent("command: ''"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
+    "#]],
+    );
+    check(
+        &agent("command: []"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
+    "#]],
+    );
+    check(
+        &agent("command: x, url: 'ws://h'"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a has both a command and a url; keep one of them
+    "#]],
+    );
+    check(
+        &agent("url: 'https://h'"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a needs a url that starts with wss:// or ws://
+    "#]],
+    );
+    check(
+        &agent("url: 'ws://h', token: a, token_file: b"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a has two tokens; keep one of them
+    "#]],
+    );
+    check(
+        &agent("url: 'ws://h', token: a, headers: {authorization: b}"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a has both a token and an Authorization header; keep one of them
+    "#]],
+    );
+    check(
+        &agent("command: {a: b}"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a.command: expected text, found a map
+    "#]],
+    );
+    check(
+        &agent("command: x, env: [A]"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: agent_servers.a.env: expected a map from names to texts, found a list
+    "#]],
+    );
+    check(
+        "agent_servers: [codex]\n",
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:1: agent_servers: expected a map from names to settings, found a list
+    "#]],
+    );
+}
+
+#[test]
+fn odd_agents_are_warned_of() {
+    check(
+        "agent_servers:\n  a:\n    command: x\n    arg: [y]\n    zebra: 1\n",
+        &[],
+        expect![[r#"
+        warning: $DIR/config.yaml:4: unknown key agent_servers.a.arg; did you mean args?
+        warning: $DIR/config.yaml:5: unknown key agent_servers.a.zebra
+        agent a: x [] []
+          written x
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        "agent_servers:\n  a: { url: 'ws://h', token_file: nowhere }\n",
+        &[],
+        expect![[r#"
+        warning: $DIR/config.yaml:2: agent_servers.a.token_file: could not read $DIR/nowhere: No such file or directory (os error 2)
+        agent a: ws://h []
+          written ws://h
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+}
+
+#[test]
+fn a_token_can_be_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    fs::write(&file, "very-secret\n").unwrap();
+    let yaml = format!("agent_servers: {{ a: {{ url: 'ws://h', token_file: '{}' }} }}\n", file.display());
+    expect![[r#"
+        agent a: ws://h [("Authorization", "Bearer very-secret")]
+          written ws://h
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]]
+    .assert_eq(&loaded(&yaml, "", &[]));
+    let below_home = "agent_servers: { a: { url: 'ws://h', token_file: ~/token } }\n";
+    expect![[r#"
+        agent a: ws://h [("Authorization", "Bearer very-secret")]
+          written ws://h
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]]
+    .assert_eq(&loaded(below_home, "", &[("HOME", &folder.path().display().to_string())]));
+}
