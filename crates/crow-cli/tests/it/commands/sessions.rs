@@ -1,7 +1,12 @@
 //! Sessions as a person or a script finds, copies, exports and deletes them.
 
+use std::path::Path;
+
+use crow_core::{Entry, MessageId, Mode, Part, Prompt, SessionId, ThoughtLevel};
+use crow_store::{Address, NewSession, Store, Timestamp};
+use crow_testkit::client::FakeClient;
 use expect_test::expect;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Ran, Stage};
 
@@ -159,4 +164,54 @@ fn nothing_is_deleted_when_nobody_can_say_yes() {
         no sessions yet
     "#]],
     );
+}
+
+/// Stores a session that another started, with words in it.
+async fn store_child(stage: &Stage, parent: &str) {
+    let address = Address::File(stage.world.home().join(".crow/crow.db"));
+    let store = Store::open(&address).await.expect("the store is opened");
+    let (child, now) = (SessionId::new("child"), Timestamp(1));
+    let new = NewSession {
+        cwd: stage.world.project().display().to_string(),
+        model: "m".into(),
+        mode: Mode::Ask,
+        thought_level: ThoughtLevel::Default,
+        system_prompt: String::new(),
+        parent: Some(SessionId::new(parent)),
+        agent_type: None,
+        now,
+    };
+    store.create_session(&child, new).await.expect("a child is made");
+    let writer = store.begin_writing(&child).await.expect("nobody writes");
+    let parts = vec![Part::Text("look".into())];
+    let entry = Entry::Prompt(Prompt { id: MessageId::at(0), parts });
+    store.append(&writer, 0, &entry, now).await.expect("it is stored");
+    store.close().await.expect("it is closed");
+}
+
+#[test]
+fn what_a_session_started_is_listed_when_it_is_wanted() {
+    let stage = spoken("");
+    let parent = stage.sessions().remove(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let shown = runtime.expect("a runtime can be made").block_on(async {
+        store_child(&stage, &parent).await;
+        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let mut client = FakeClient::start(binary, &stage.world.home()).await;
+        let listed = client.request("session/list", json!({})).await.expect("sessions are listed");
+        assert!(client.hang_up().await.success(), "the agent ends well");
+        listed["sessions"].clone()
+    });
+    let ids = |listed: &Value, key: &str| -> Vec<String> {
+        let rows = listed.as_array().expect("a list").iter();
+        rows.map(|row| row[key].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(
+        ids(&shown, "sessionId"),
+        std::slice::from_ref(&parent),
+        "an editor shows what a person began"
+    );
+    assert_eq!(stage.sessions(), std::slice::from_ref(&parent));
+    let all: Value = serde_json::from_str(&stage.crow("crow sessions list --all -j").stdout).expect("JSON");
+    assert_eq!(ids(&all["sessions"], "id"), [parent, "child".to_owned()]);
 }
