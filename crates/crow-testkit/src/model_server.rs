@@ -40,6 +40,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     answers: std::collections::VecDeque<Answer>,
+    /// What requests get whose first prompt holds a text, the first text that fits.
+    by_prompt: Vec<(String, std::collections::VecDeque<Answer>)>,
     /// What requests without tools get.
     aside: std::collections::VecDeque<Answer>,
     requests: Vec<Value>,
@@ -82,6 +84,16 @@ impl ModelServer {
     /// Forgets the answers that are left and gives these instead.
     pub fn replace(&self, script: impl Into<Script>) {
         self.shared.lock().answers = script.into().answers.into();
+    }
+
+    /// Adds answers to requests of conversations that begin with a prompt that holds `text`.
+    pub fn answer_to(&self, text: &str, script: impl Into<Script>) {
+        let answers = script.into().answers;
+        let mut state = self.shared.lock();
+        match state.by_prompt.iter_mut().find(|(known, _)| known == text) {
+            Some((_, queue)) => queue.extend(answers),
+            None => state.by_prompt.push((text.to_owned(), answers.into())),
+        }
     }
 
     /// Gives these in turn, over and over, to requests that offer no tools.
@@ -147,6 +159,10 @@ impl ModelServer {
 
 impl State {
     fn next_answer(&mut self, request: &Value) -> Option<Answer> {
+        let prompt = first_prompt(request).unwrap_or_default();
+        if let Some((_, answers)) = self.by_prompt.iter_mut().find(|(text, _)| prompt.contains(&**text)) {
+            return answers.pop_front();
+        }
         if request.get("tools").is_some() || self.aside.is_empty() {
             return self.answers.pop_front();
         }
@@ -154,6 +170,13 @@ impl State {
         self.aside.push_back(answer.clone());
         Some(answer)
     }
+}
+
+/// The text of the first message of a person.
+fn first_prompt(request: &Value) -> Option<String> {
+    let messages = request.get("messages")?.as_array()?;
+    let content = messages.iter().find(|message| message["role"] == "user")?.get("content")?;
+    Some(content.as_str().map_or_else(|| content.to_string(), str::to_owned))
 }
 
 impl Shared {
