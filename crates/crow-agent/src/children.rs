@@ -167,9 +167,8 @@ impl Children {
         cut: CancellationToken,
     ) -> Arc<Self> {
         let settings = kit.settings();
-        let told = client.abilities().depth;
-        let above = told.is_some().then(|| (client.clone(), parent.clone()));
-        let depth = settings.depth.max(told.unwrap_or(0));
+        let above = client.abilities().depth.is_some().then(|| (client.clone(), parent.clone()));
+        let depth = depth(&kit, &client);
         let family = Family {
             book: Book::new(settings.tree_limits, above),
             kit,
@@ -627,6 +626,12 @@ impl Awaited {
     pub(crate) fn diffs(&self) -> Vec<Content> {
         self.living.view().diffs().collect()
     }
+}
+
+/// How many levels there are between the root of the tree and a session of this client: as its client says, or whoever
+/// started the process.
+pub(crate) fn depth(kit: &Kit, client: &Client) -> u32 {
+    kit.settings().depth.max(client.abilities().depth.unwrap_or(0))
 }
 
 async fn is_folder(path: &Path) -> Result<(), String> {

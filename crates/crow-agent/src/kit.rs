@@ -98,8 +98,10 @@ impl fmt::Debug for Kit {
 impl Kit {
     /// Puts the parts together.
     pub fn new(settings: KitSettings, store: Store, tools: Tools, launcher: Launcher) -> Self {
-        let all =
-            memory::tools(&store, None).into_iter().chain(tasks::tools(&tasks::Door::default())).collect();
+        let all = memory::tools(&store, None)
+            .into_iter()
+            .chain(tasks::tools(&Door::default(), &settings.agent_servers))
+            .collect();
         let own_tools = Arc::new(ToolSet::new(tools.with(all)));
         Self {
             settings: RwLock::new(Arc::new(settings)),
@@ -128,10 +130,15 @@ impl Kit {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the tools that Crow brings along into those of a session.
-    pub(crate) fn tools_of(&self, session: &SessionId, children: &Door) -> Arc<ToolSet> {
+    /// Makes the tools that Crow brings along into those of a session. Whoever stands too deep to give tasks is not told
+    /// of them.
+    pub(crate) fn tools_of(&self, session: &SessionId, children: Option<&Door>) -> Arc<ToolSet> {
         let own = memory::tools(&self.store, Some(session));
-        let tools = self.machine.with(own.into_iter().chain(tasks::tools(children)).collect());
+        let given = children.map(|children| tasks::tools(children, &self.settings().agent_servers));
+        let tools = self.machine.with(own.into_iter().chain(given.into_iter().flatten()).collect());
+        if children.is_none() {
+            return Arc::new(ToolSet::new(tools));
+        }
         Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::children::{Children, Surroundings};
+use crate::children::{self, Children, Surroundings};
 use crate::commands::{self, Command};
 use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
@@ -61,7 +61,8 @@ struct Session {
     toolbox: Arc<Toolbox>,
     stock: Arc<Stock>,
     children: Arc<Children>,
-    door: Door,
+    /// Nothing, where no tasks can be given.
+    door: Option<Door>,
     surroundings: watch::Sender<Surroundings>,
     standing: watch::Sender<Standing>,
     inbox: mpsc::Receiver<SessionMsg>,
@@ -103,8 +104,9 @@ pub(crate) fn start(
     let gone = CancellationToken::new();
     let handle =
         SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
-    let door = Door::default();
-    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), &place, &door));
+    let depth = children::depth(&kit, &client);
+    let door = kit.settings().tree_limits.may_start(depth).then(Door::default);
+    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), &place, door.as_ref()));
     let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
     let workspace = Arc::new(open::workspace(&kit, &place));
     let standing = watch::Sender::new(standing);
@@ -116,7 +118,9 @@ pub(crate) fn start(
         sender.downgrade(),
         cut.child_token(),
     );
-    door.open(&children);
+    if let Some(door) = &door {
+        door.open(&children);
+    }
     let is_new = matches!(talk.on_disk, OnDisk::Coming(_));
     let session = Session {
         workspace,
@@ -409,7 +413,8 @@ impl Session {
             let workspace = open::workspace(&self.kit, &place);
             self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
         }
-        self.toolbox = Arc::new(Toolbox::open(&self.kit, (&self.client, &self.id), &place, &self.door));
+        self.toolbox =
+            Arc::new(Toolbox::open(&self.kit, (&self.client, &self.id), &place, self.door.as_ref()));
         let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
         self.stock = Stock::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
         self.place = place;

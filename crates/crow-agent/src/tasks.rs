@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use crow_core::{Content, Facets, Outcome, SessionId, Status, ToolKind, ToolSpec, Touch};
+use crow_core::{AgentServer, Content, Facets, Outcome, SessionId, Status, ToolKind, ToolSpec, Touch};
 use crow_store::TaskState;
 use crow_tools::{Progress, Running, Tool, ToolCx, Workspace, resolve};
 use serde::Deserialize;
@@ -42,10 +42,10 @@ impl Door {
 }
 
 /// Makes the tools for a session. Behind a door that is never opened they can be told of and shown.
-pub(crate) fn tools(children: &Door) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(children: &Door, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
     let children = children.clone();
     vec![
-        Arc::new(Task { spec: task_spec(), children: children.clone() }),
+        Arc::new(Task { spec: task_spec(agents), children: children.clone() }),
         Arc::new(Send { spec: send_spec(), children: children.clone() }),
         Arc::new(Read { spec: read_spec(), children: children.clone() }),
         Arc::new(Cancel { spec: cancel_spec(), children }),

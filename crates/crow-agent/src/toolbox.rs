@@ -62,7 +62,7 @@ impl Toolbox {
         kit: &Kit,
         (client, session): (&Client, &SessionId),
         place: &Place,
-        children: &Door,
+        children: Option<&Door>,
     ) -> Self {
         let (settings, brought) = (kit.settings(), &place.servers);
         let is_brought = |name: &str| brought.iter().any(|server| server.name == name);

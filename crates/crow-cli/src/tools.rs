@@ -11,7 +11,7 @@ use crate::{agent, cli::ToolsArgs, failure::Exit, settings::Settings, table};
 pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
     let mut specs = Tools::builtin(agent::equipment(settings)).specs();
     specs.extend(crow_agent::memory_specs());
-    specs.extend(crow_agent::task_specs());
+    specs.extend(crow_agent::task_specs(&settings.agent_servers));
     if args.json {
         let tools = specs.iter().map(
             |spec| json!({"name": spec.name, "description": spec.description, "parameters": spec.parameters}),

@@ -1,14 +1,19 @@
 //! How the model is told of tasks.
 
-use crow_core::ToolSpec;
+use crow_core::{AgentServer, ToolSpec};
 use serde_json::json;
 
-/// How the model is told of the tools for tasks.
-pub fn task_specs() -> Vec<ToolSpec> {
-    vec![task_spec(), send_spec(), read_spec(), cancel_spec()]
+use crate::children::OWN;
+
+/// How the model is told of the tools for tasks that may be given to these agents, and to Crow itself.
+pub fn task_specs(agents: &[AgentServer]) -> Vec<ToolSpec> {
+    vec![task_spec(agents), send_spec(), read_spec(), cancel_spec()]
 }
 
-pub(super) fn task_spec() -> ToolSpec {
+pub(super) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
+    let others = agents.iter().map(|agent| agent.name.as_str()).filter(|name| *name != OWN);
+    let names: Vec<&str> = std::iter::once(OWN).chain(others).collect();
+    let agent = format!("Which agent: {}. {OWN}, the default, is one like you", names.join(", "));
     ToolSpec {
         name: "task".into(),
         description: "Gives a piece of work to another agent, which works by itself in a session of its own and \
@@ -21,7 +26,7 @@ pub(super) fn task_spec() -> ToolSpec {
             "properties": {
                 "prompt": {"type": "string", "description": "What to do, with all that the agent has to know, and what to report"},
                 "title": {"type": "string", "description": "A few words for the person who watches"},
-                "agent": {"type": "string", "description": "Which agent, one of agent_servers; crow, the default, is one like you"},
+                "agent": {"type": "string", "description": agent, "enum": names},
                 "cwd": {"type": "string", "description": "The folder it works in; yours unless given"},
                 "model": {"type": "string", "description": "Which model it asks; yours unless given"},
                 "wait": {"type": "boolean", "description": "Whether this call lasts until the agent is done, the default. With false it comes back at once, and the end comes to you as a message"},
