@@ -19,6 +19,7 @@ pub use self::events::{
 use self::wanted::Request;
 pub use self::wanted::{Upstream, Want, Wanted};
 use crate::abilities::Abilities;
+use crate::incoming::Until;
 use crate::transport::{IncomingLines, Lines};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
@@ -104,9 +105,9 @@ impl Connection {
     }
 
     /// Sends a prompt and waits for the end of its turn.
-    pub async fn prompt(&self, session: &SessionId, text: &str) -> Result<Prompted, Failure> {
-        let ended =
-            self.request(wire::PromptRequest::new(v1::session_id(session), vec![text.into()])).await?;
+    pub async fn prompt(&self, session: &SessionId, text: &str, until: Until) -> Result<Prompted, Failure> {
+        let request = wire::PromptRequest::new(v1::session_id(session), vec![text.into()]);
+        let ended = self.request(request.meta(v1::until_meta(until))).await?;
         let spent = ended.usage.map(|usage| usage.total_tokens);
         Ok(Prompted { reason: v1::stop_reason(ended.stop_reason), spent })
     }

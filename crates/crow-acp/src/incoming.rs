@@ -69,6 +69,8 @@ pub enum Incoming {
         ticket: Ticket,
         /// What was said.
         said: Vec<Spoken>,
+        /// When its turn is over.
+        until: Until,
         /// Where the answer goes.
         answer: Answer<TurnEnd>,
     },
@@ -180,6 +182,16 @@ pub enum Spoken {
         /// Where it is; a `file://` address.
         uri: String,
     },
+}
+
+/// When a turn is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Until {
+    /// When the model has nothing more to do.
+    #[default]
+    Answered,
+    /// When the tasks that it gave are over as well, and it has nothing to do about them: whoever asks is gone then.
+    TasksEnded,
 }
 
 /// A prompt's name among those of one connection.

@@ -23,7 +23,7 @@ pub use client::{
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
 pub use incoming::{
-    About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Which,
+    About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Until, Which,
 };
 pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};

@@ -295,8 +295,9 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
             drop(answered);
             v1::prompt_response(end)
         });
+        let until = v1::until(request.meta.as_ref());
         match v1::parts(request.prompt) {
-            Ok(said) => self.pass_on(Incoming::Prompt { session, ticket, said, answer }).await,
+            Ok(said) => self.pass_on(Incoming::Prompt { session, ticket, said, until, answer }).await,
             Err(failure) => refuse(answer, failure),
         }
     }

@@ -39,7 +39,9 @@ pub(crate) use permission::{
     permission_response,
 };
 pub(crate) use refused::with_kind;
-pub(crate) use tree::{ClaimRequest, ClaimResponse, ReleaseNotification, agent_abilities, hello};
+pub(crate) use tree::{
+    ClaimRequest, ClaimResponse, ReleaseNotification, agent_abilities, hello, until, until_meta,
+};
 
 /// How each notification starts on the wire; counted to know how many are on their way.
 const UPDATE_LINE: &str = r#"{"jsonrpc":"2.0","method":"session/update""#;

@@ -19,7 +19,7 @@ use crow_acp::{Client, Place};
 use crow_core::{AgentServer, CallId, Content, SessionId, Status};
 use crow_store::{Delivery, DeliveryId, NewSession, TaskRow, TaskState, invent_name};
 use crow_tools::{Workspace, Worktree};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -71,6 +71,8 @@ pub(crate) struct Family {
     depth: u32,
     own: mpsc::WeakSender<SessionMsg>,
     has_mail: AtomicBool,
+    /// Rings when a round ends that nobody waits for.
+    ended: Notify,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
     /// Ends every child.
@@ -86,6 +88,7 @@ impl Family {
     /// Tells the session that something waits in its mailbox. What a person stopped wakes nobody.
     fn mail_came(&self, state: TaskState) {
         self.has_mail.store(true, Ordering::Relaxed);
+        self.ended.notify_waiters();
         if state != TaskState::Cancelled
             && let Some(own) = self.own.upgrade()
             && own.try_send(SessionMsg::Mail).is_err()
@@ -179,6 +182,7 @@ impl Children {
             depth,
             own,
             has_mail: AtomicBool::new(false),
+            ended: Notify::new(),
             asking: tokio::sync::Mutex::default(),
             cut,
             lives: TaskTracker::new(),
@@ -510,9 +514,20 @@ impl Children {
         self.living(task).is_some_and(|living| living.is_working())
     }
 
-    /// Tells whether a task is at work whose end nobody waits for.
-    pub(crate) fn is_working(&self) -> bool {
-        self.all().values().any(Living::is_working)
+    /// Waits for mail for as long as a task is at work.
+    pub(crate) async fn next_mail(&self) -> Came {
+        loop {
+            let ended = self.family.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if self.has_mail() {
+                return Came::Mail;
+            }
+            if !self.all().values().any(Living::is_working) {
+                return Came::Nothing;
+            }
+            ended.await;
+        }
     }
 
     /// Tells whether an agent of this name is Crow itself.
@@ -580,6 +595,15 @@ impl Children {
     fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Living>> {
         self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What somebody who waited for mail got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Some.
+    Mail,
+    /// None, and nobody is at work who could send any.
+    Nothing,
 }
 
 /// What became of words for a task.

@@ -1,6 +1,6 @@
 //! The way into a session: what it can be told, and how it is stopped whatever it is busy with.
 
-use crow_acp::{Answer, Place, Spoken, Steered, Ticket};
+use crow_acp::{Answer, Place, Spoken, Steered, Ticket, Until};
 use crow_core::{Failure, Options, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ pub(crate) enum SessionMsg {
     Prompt {
         ticket: Ticket,
         said: Vec<Spoken>,
+        until: Until,
         answer: Answer<TurnEnd>,
     },
     Withdraw {

@@ -206,8 +206,13 @@ impl Host {
             }
             Incoming::Close { session, answer } => self.close(session, answer),
             Incoming::Delete { session, answer } => self.delete(session, answer),
-            Incoming::Prompt { session, ticket, said, answer } => {
-                self.to_session(&session, answer, |answer| SessionMsg::Prompt { ticket, said, answer });
+            Incoming::Prompt { session, ticket, said, until, answer } => {
+                self.to_session(&session, answer, |answer| SessionMsg::Prompt {
+                    ticket,
+                    said,
+                    until,
+                    answer,
+                });
             }
             Incoming::Steer { session, said, answer } => {
                 self.to_session(&session, answer, |answer| SessionMsg::Steer { said, answer });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crow_acp::{Client, Editor, Steered};
+use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Part, Prompt, Reply,
     ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
-use crate::children::Children;
+use crate::children::{Came, Children};
 use crate::clock;
 use crate::compact::compact;
 use crate::handle::MoreWords;
@@ -39,6 +39,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) stock: &'a Stock,
     pub(crate) children: &'a Children,
     pub(crate) standing: &'a watch::Receiver<Standing>,
+    pub(crate) until: Until,
     pub(crate) cut: &'a CancellationToken,
     pub(crate) hook_marks: HookMarks,
 }
@@ -124,6 +125,7 @@ pub(crate) async fn run_turn(
             {
                 turn.on_more_words()
             }
+            Next::End(TurnEnd::Done) if cx.waits_for_tasks().await => Next::End(TurnEnd::Done),
             Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
                 turn.on_results(cx.is_over())
             }
@@ -165,6 +167,12 @@ impl TurnCx<'_> {
             }
         }
         Ok(n_taken)
+    }
+
+    /// Waits for the next end of a task, where the turn is to last as long as its tasks; tells whether one came.
+    async fn waits_for_tasks(&self) -> bool {
+        self.until == Until::TasksEnded
+            && self.cut.run_until_cancelled(self.children.next_mail()).await == Some(Came::Mail)
     }
 
     /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.

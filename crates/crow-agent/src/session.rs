@@ -7,7 +7,7 @@ mod options;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket};
+use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket, Until};
 use crow_core::{
     Compaction, Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd,
     Update,
@@ -86,6 +86,7 @@ enum State {
 struct Waiting {
     ticket: Option<Ticket>,
     work: Work,
+    until: Until,
     answer: Answer<TurnEnd>,
 }
 
@@ -158,7 +159,9 @@ impl Session {
         self.open_stock();
         while let Some(msg) = self.inbox.recv().await {
             match msg {
-                SessionMsg::Prompt { ticket, said, answer } => self.on_prompt(ticket, said, answer).await,
+                SessionMsg::Prompt { ticket, said, until, answer } => {
+                    self.on_prompt(ticket, (said, until), answer).await;
+                }
                 SessionMsg::Withdraw { ticket } => self.on_withdraw(ticket),
                 SessionMsg::Steer { said, answer } => self.on_steer(said, answer),
                 SessionMsg::Cancel => self.on_cancel(),
@@ -219,7 +222,12 @@ impl Session {
         }
     }
 
-    async fn on_prompt(&mut self, ticket: Ticket, said: Vec<Spoken>, answer: Answer<TurnEnd>) {
+    async fn on_prompt(
+        &mut self,
+        ticket: Ticket,
+        (said, until): (Vec<Spoken>, Until),
+        answer: Answer<TurnEnd>,
+    ) {
         if !self.closing.is_empty() {
             return answer.give(Err(open::not_found(&self.id)));
         }
@@ -238,7 +246,7 @@ impl Session {
             }
         }
         let work = work.unwrap_or(Work::Prompt(said));
-        self.begin_or_wait(Waiting { ticket: Some(ticket), work, answer });
+        self.begin_or_wait(Waiting { ticket: Some(ticket), work, until, answer });
     }
 
     /// Starts a turn, or has its prompt wait for the one that runs.
@@ -276,7 +284,7 @@ impl Session {
                     client.tell(&id, Update::Notice(failure.sentence));
                 }
             });
-            self.begin_or_wait(Waiting { ticket: None, work: Work::Mail, answer });
+            self.begin_or_wait(Waiting { ticket: None, work: Work::Mail, until: Until::Answered, answer });
         }
     }
 
@@ -330,11 +338,12 @@ impl Session {
                 client.tell(&id, Update::Notice(failure.sentence));
             }
         });
-        self.begin_or_wait(Waiting { ticket: None, work: Work::Prompt(words.said), answer });
+        let (work, until) = (Work::Prompt(words.said), Until::Answered);
+        self.begin_or_wait(Waiting { ticket: None, work, until, answer });
     }
 
     fn start_turn(&mut self, talk: Conversation, prompt: Waiting) {
-        let Waiting { ticket, work, answer } = prompt;
+        let Waiting { ticket, work, until, answer } = prompt;
         let cut = self.cut.child_token();
         self.turn.send_replace(cut.clone());
         let (words, more_words) = mpsc::channel(WAITING_MAX);
@@ -349,6 +358,7 @@ impl Session {
             stock: self.stock.clone(),
             children: self.children.clone(),
             standing: self.standing.subscribe(),
+            until,
             cut,
         };
         let own = self.own.clone();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crow_acp::{Client, Place, Spoken};
+use crow_acp::{Client, Place, Spoken, Until};
 use crow_core::{
     Compacted, Entry, Failure, FailureKind, MessageId, Part, SessionId, Transcript, TurnEnd, Update,
 };
@@ -49,6 +49,7 @@ pub(crate) struct TurnJob {
     pub(crate) stock: Arc<Stock>,
     pub(crate) children: Arc<Children>,
     pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) until: Until,
     pub(crate) cut: CancellationToken,
 }
 
@@ -110,6 +111,7 @@ impl TurnJob {
             stock: &self.stock,
             children: &self.children,
             standing: &self.standing,
+            until: self.until,
             cut: &self.cut,
             hook_marks: HookMarks::default(),
         };

@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::client::{AgentAbilities, Hello};
+use crate::incoming::Until;
 use crate::v1::opening::meta;
 
 /// Under which key of a `_meta` our own words stand.
 const CROW: &str = "crow";
+
+const TASKS_ENDED: &str = "tasks_ended";
 
 /// Asks for a place for one more child.
 #[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
@@ -75,6 +78,20 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
 pub(super) fn depth(said: Option<&wire::Meta>) -> Option<u32> {
     let depth = said?.get(CROW)?.get("depth")?.as_u64()?;
     Some(u32::try_from(depth).unwrap_or(u32::MAX))
+}
+
+/// Spells when the turn of a prompt is over.
+pub(crate) fn until_meta(until: Until) -> Option<wire::Meta> {
+    match until {
+        Until::Answered => None,
+        Until::TasksEnded => meta(json!({ CROW: { "until": TASKS_ENDED } })),
+    }
+}
+
+/// Reads when the turn of a prompt is over.
+pub(crate) fn until(said: Option<&wire::Meta>) -> Until {
+    let said = said.and_then(|said| said.get(CROW)?.get("until")?.as_str());
+    if said == Some(TASKS_ENDED) { Until::TasksEnded } else { Until::Answered }
 }
 
 /// Spells what a session and its children have cost.

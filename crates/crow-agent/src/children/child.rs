@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crow_acp::{
     Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, ProgramEnded, StopReason,
-    Upstream, drive,
+    Until, Upstream, drive,
 };
 use crow_core::{AgentReach, Failure, SessionId, Status};
 use crow_store::{Attending, TaskEnd, TaskState};
@@ -331,7 +331,8 @@ impl Child {
         }
         let family = self.hearing.family.clone();
         let mut standing = family.standing.clone();
-        let (prompted, exhausted) = (connection.prompt(session, &text), family.book.exhausted());
+        let (prompted, exhausted) =
+            (connection.prompt(session, &text, Until::TasksEnded), family.book.exhausted());
         tokio::pin!(prompted, exhausted);
         let mut stopping: Option<(Instant, RoundEnd)> = None;
         let stop = |state, why| {

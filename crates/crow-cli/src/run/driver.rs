@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason, Subject};
+use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason, Subject, Until};
 use crow_core::{Failure, SessionId};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -148,7 +148,9 @@ impl Driver {
     /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
     async fn turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnEnd, Exit> {
         let connection = self.connection.clone();
-        let ended = async { connection.prompt(session, prompt).await.map(|prompted| prompted.reason) };
+        // Nobody is there after the only turn; between two of them a person is.
+        let until = if self.plan.args.interactive { Until::Answered } else { Until::TasksEnded };
+        let ended = async { connection.prompt(session, prompt, until).await.map(|prompted| prompted.reason) };
         tokio::pin!(ended);
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -177,13 +177,13 @@ fn the_model_is_told_of_both_tools() {
         &[("hello", "text \"Hello.\"")],
         tools,
         &expect![[r#"
-        < text[msg-1] The parser stands in src/parse.rs.
-        < title where is the parser?
-        < text[msg-1] Hello.
-        < title hello
+            < text[msg-1] The parser stands in src/parse.rs.
+            < title where is the parser?
+            < text[msg-1] Hello.
+            < title hello
 
-        read write edit terminal grep glob web_search web_fetch todo query_memory query_session
-    "#]],
+            read write edit terminal grep glob web_search web_fetch todo query_memory query_session task task_send task_read task_cancel
+        "#]],
     );
 }
 
