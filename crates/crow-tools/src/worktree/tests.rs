@@ -137,13 +137,14 @@ async fn every_kind_of_change_is_on_the_branch() {
     "#]],
     );
     expect![[r#"
-         b.txt                       |   1 -
-         link                        |   1 +
-         a.txt => moved.txt          |   0
-         "new/n\303\244me \"x\".txt" |   1 +
-         part/c.bin                  | Bin 3 -> 2 bytes
-         5 files changed, 2 insertions(+), 1 deletion(-)"#]]
-    .assert_eq(&settled.stat);
+        b.txt                       |   1 -
+        link                        |   1 +
+        a.txt => moved.txt          |   0
+        "new/n\303\244me \"x\".txt" |   1 +
+        part/c.bin                  | Bin 3 -> 2 bytes
+        5 files changed, 2 insertions(+), 1 deletion(-)
+    "#]]
+    .assert_eq(&settled.stat.lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
     assert!(settled.diff.contains("+hi\n") && settled.diff.contains("Binary files"), "{}", settled.diff);
     let log = git(&scene.repository(), "log -1 --format=%an,%cn,%s crow/quiet-otter");
     assert_eq!(log, "crow,crow,crow: quiet-otter\n");
@@ -226,7 +227,6 @@ fn arm(repository: &Path, ran: &Path) {
     }
     let keys = [
         "core.fsmonitor",
-        "core.hooksPath",
         "core.pager",
         "core.editor",
         "core.sshCommand",
