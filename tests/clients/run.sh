@@ -2,16 +2,19 @@
 # Real clients drive the real binary; see README.md.
 #
 #   run.sh [acpx|python|typescript|mcp-client|inspector|mcp-servers]...   checks with all clients or some
+#   run.sh kimi|opencode|qwen...         checks with agents that crow-cli drives
 #   run.sh --install                     gets the clients
+#   run.sh --install-agents              gets the agents
 #
 # CROW is the binary to check, PYTHON the interpreter that --install uses. ONLY=words runs the checks with these words
-# in their names, WIRE=1 shows every line of the protocol on stderr.
+# in their names, WIRE=1 shows every line of the protocol on stderr. AGENTS is the folder that the agents are in.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 modules=$here/node_modules
 venv=$here/.venv
+agents=${AGENTS:-$here/agents}
 model=$root/target/debug/examples/scripted-model
 # A client that hangs is a failed check; nothing here takes more than some seconds.
 patience=180
@@ -34,6 +37,25 @@ install() {
         fi
     done
     echo "skipped: python needs Python 3.11 or newer (PYTHON=path)"
+}
+
+install_agents() {
+    mkdir -p "$agents"
+    [ "$agents" -ef "$here/agents" ] || cp "$here/agents/package.json" "$agents"
+    if command -v npm >/dev/null; then
+        npm install --prefix "$agents" --no-audit --no-fund --no-package-lock --loglevel=error
+    else
+        echo "skipped: opencode and qwen need npm"
+    fi
+    local python
+    for python in "${PYTHON:-python3.13}" python3.12 python3; do
+        if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+            "$python" -m venv --clear "$agents/.venv"
+            "$agents/.venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/agents/requirements.txt"
+            return
+        fi
+    done
+    echo "skipped: kimi needs Python 3.12 or newer (PYTHON=path)"
 }
 
 # A world of its own: a home with a configuration, a project, and a model on the loopback.
@@ -91,7 +113,7 @@ check() {
     local status=0
     # A home and nothing else of ours: no keys, no configuration, no proxy.
     env -i HOME="$world/home" PATH="$modules/.bin:$PATH" LANG=C.UTF-8 TMPDIR="$world" \
-        CROW="$crow" PROJECT="$world/project" CLIENTS="$here" \
+        CROW="$crow" PROJECT="$world/project" CLIENTS="$here" AGENTS="$agents" \
         ONLY="${ONLY:-}" ${WIRE:+WIRE=1} \
         timeout "$patience" "$@" || status=$?
     case $status in
@@ -105,6 +127,10 @@ check() {
 main() {
     if [ "${1:-}" = --install ]; then
         install
+        exit
+    fi
+    if [ "${1:-}" = --install-agents ]; then
+        install_agents
         exit
     fi
     crow=${CROW:-}
@@ -166,8 +192,16 @@ run() {
             echo "skipped: the MCP servers are not installed ($install)"
         else check mcp-servers bash "$here/mcp_servers.sh"; fi
         ;;
+    kimi) check_agent kimi "$agents/.venv/bin/kimi" ;;
+    opencode | qwen) check_agent "$1" "$agents/node_modules/.bin/$1" ;;
     *) echo "FAILED $1: there is no such client" ;;
     esac
+}
+
+check_agent() {
+    if [ ! -x "$2" ]; then
+        echo "skipped: $1 is not installed (tests/clients/run.sh --install-agents)"
+    else check "$1" bash "$here/agents.sh" "$1"; fi
 }
 
 main "$@"

@@ -1,8 +1,8 @@
 //! The scripted model for those who are not written in Rust: prints its base URL, takes its script on stdin and ends
 //! when stdin does.
 //!
-//! A line on stdin is one more answer (see `Script`), or `release`, which lets a `hold` go on, or `requests`, which
-//! forgets the answers that are left. Each is answered by one line: what was asked since the last `requests`, as JSON,
+//! A line on stdin is one more answer (see `Script`), or `aside` before an answer to every request that offers no tools,
+//! or `release`, which lets a `hold` go on, or `requests`, which forgets the answers that are left. Each is answered by one line: what was asked since the last `requests`, as JSON,
 //! or `ok`. What it had to refuse it says at the end, and fails.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program, and this is its interface")]
 
@@ -28,8 +28,11 @@ fn main() -> io::Result<ExitCode> {
                 server.replace(Script::default());
                 Value::Array(requests).to_string()
             }
-            answer => {
-                server.add(answer);
+            line => {
+                match line.strip_prefix("aside ") {
+                    Some(answer) => server.aside(answer),
+                    None => server.add(line),
+                }
                 "ok".to_owned()
             }
         };
