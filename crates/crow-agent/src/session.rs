@@ -2,6 +2,7 @@
 //! has the conversation and gives it back.
 
 mod listing;
+mod mail;
 mod options;
 
 use std::collections::VecDeque;
@@ -258,33 +259,6 @@ impl Session {
             }
             State::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
             State::Running { .. } => prompt.answer.give(Err(too_many())),
-        }
-    }
-
-    /// Looks for what came of tasks while nobody had the session open; the person hears of it, the model with the next
-    /// prompt.
-    fn look_for_mail(&self) {
-        let (children, client, id) = (self.children.clone(), self.client.clone(), self.id.clone());
-        tokio::spawn(async move {
-            let told = match children.recover().await {
-                0 => return,
-                1 => "A task ended while this session was closed".to_owned(),
-                n => format!("{n} tasks ended while this session was closed"),
-            };
-            client.tell(&id, Update::Notice(format!("{told}; the model hears of it with your next prompt.")));
-        });
-    }
-
-    /// Has the model hear of what came into the mailbox, unless a turn runs, which finds it there.
-    fn on_mail(&mut self) {
-        if matches!(self.state, State::Idle(_)) && self.closing.is_empty() && self.children.has_mail() {
-            let (client, id) = (self.client.clone(), self.id.clone());
-            let answer = Answer::new(move |end| {
-                if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                    client.tell(&id, Update::Notice(failure.sentence));
-                }
-            });
-            self.begin_or_wait(Waiting { ticket: None, work: Work::Mail, until: Until::Answered, answer });
         }
     }
 

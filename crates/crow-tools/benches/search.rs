@@ -101,6 +101,7 @@ impl Machine {
             workspace: &self.workspace,
             editor: None,
             touch: &facets.touch,
+            call: None,
             confinement: Confinement::Free,
             cut: &CancellationToken::new(),
             progress: &|_| (),

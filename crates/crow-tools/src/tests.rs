@@ -84,6 +84,7 @@ impl Machine {
             workspace: &self.workspace,
             editor: None,
             touch: &Touch::Nothing,
+            call: None,
             confinement: Confinement::Free,
             cut: &self.cut,
             progress,

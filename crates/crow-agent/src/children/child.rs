@@ -6,20 +6,19 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{
-    Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, ProgramEnded, StopReason,
-    Until, Upstream, drive,
+    Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, Until, Upstream, drive,
 };
-use crow_core::{AgentReach, Failure, SessionId, Status};
-use crow_store::{Attending, TaskEnd, TaskState};
+use crow_core::{AgentReach, Failure, SessionId};
+use crow_store::{Attending, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::children::book::Seat;
+use crate::children::ending::{RoundEnd, came_to, ended};
 use crate::children::hearing::{Hearing, Trusted};
 use crate::children::record::Record;
-use crate::children::report::{self, Ended, report};
 use crate::children::view::View;
 use crate::children::{DEPTH_VARIABLE, Family};
 use crate::clock;
@@ -104,15 +103,9 @@ pub(super) struct Child {
 pub(super) struct Round {
     text: String,
     cut: CancellationToken,
-    wake: Wake,
+    pub(super) wake: Wake,
     deadline: Instant,
     _seat: Seat,
-}
-
-/// How a round came to its end.
-struct RoundEnd {
-    state: TaskState,
-    why: Option<String>,
 }
 
 /// Why a child cannot go on.
@@ -356,6 +349,10 @@ impl Child {
                 }
                 ended = &mut prompted => {
                     let prompted = ended?;
+                    // What was said before the end may still wait.
+                    while let Ok(event) = heard.try_recv() {
+                        self.hearing.hear(event, &cut);
+                    }
                     if let Some(spent) = prompted.spent {
                         self.hearing.spent(spent);
                     }
@@ -399,68 +396,6 @@ impl Child {
             }
         }
     }
-
-    /// Ends the round that runs, if one does: the row first, then whoever waits.
-    async fn finish(&mut self, end: RoundEnd) {
-        let Some(round) = self.round.take() else { return };
-        let RoundEnd { state, why } = end;
-        if let Some(record) = self.hearing.record.take()
-            && let Err(error) = record.end().await
-        {
-            tracing::warn!(%error, task = %self.task, "what a child said could not be stored");
-        }
-        let n_tokens = self.hearing.n_round;
-        let (branch, worktree) = self.settle().await;
-        let text = {
-            let view = self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner);
-            let ended = Ended {
-                task: &self.task,
-                who: &self.hearing.who,
-                state,
-                why: why.as_deref(),
-                n_tokens: Some(n_tokens),
-                worktree: worktree.as_deref(),
-            };
-            report(&ended, &view)
-        };
-        let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now: clock::now() };
-        let family = self.hearing.family.clone();
-        if let Err(error) = family.kit.store.end_task(&self.attending, end).await {
-            tracing::error!(%error, task = %self.task, "the end of a task could not be stored");
-        }
-        let wake = round.wake;
-        drop(round);
-        self.hearing.status = Status::Done;
-        self.standing.send_modify(|standing| {
-            *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
-        });
-        if wake == Wake::Yes {
-            family.mail_came(state);
-        }
-    }
-    /// Commits what stands in the child's own worktree; gives the branch and what there is to say about it.
-    async fn settle(&self) -> (Option<String>, Option<String>) {
-        let Some(worktree) = &self.worktree else { return (None, None) };
-        let family = &self.hearing.family;
-        let git = family.kit.own_tools.tools.git(&family.surroundings().workspace);
-        // It is short, and must not be left half done by whoever stopped the child.
-        let settled = worktree.settle(&git, &CancellationToken::new()).await;
-        let text = report::of_worktree(worktree, &settled);
-        (settled.branch, Some(text))
-    }
-}
-
-fn came_to(reason: StopReason) -> RoundEnd {
-    let done = |why: Option<&str>| RoundEnd { state: TaskState::Done, why: why.map(str::to_owned) };
-    match reason {
-        StopReason::EndTurn => done(None),
-        StopReason::MaxTokens => done(Some("the output limit cut its answer")),
-        StopReason::MaxTurnRequests => done(Some("it reached the limit of model calls in one turn")),
-        StopReason::Refusal => {
-            RoundEnd { state: TaskState::Failed, why: Some("its model refused".to_owned()) }
-        }
-        StopReason::Cancelled => RoundEnd { state: TaskState::Cancelled, why: None },
-    }
 }
 
 /// Passes words on to a round that runs.
@@ -481,29 +416,6 @@ fn steer(connection: &Connection, session: &SessionId, order: Order) {
         // A seat that is dropped is free again, and the sender sees no round begin.
         Order::Round(order) => drop(order),
     }
-}
-
-/// Ends a child's program; gives what there is to say about that.
-async fn ended(program: Option<AgentProgram>, is_deaf: bool) -> String {
-    let Some(mut program) = program else { return String::new() };
-    // One whose connection broke has often ended by itself, and then that says why.
-    let by_itself = match is_deaf {
-        true => None,
-        false => timeout(Duration::from_millis(50), program.ended()).await.ok().flatten(),
-    };
-    let end = if is_deaf { program.kill().await } else { program.end().await };
-    let mut text = match by_itself {
-        Some(ProgramEnded::Exited(code)) => format!(" It ended with exit code {code}."),
-        Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),
-        Some(ProgramEnded::TimedOut | ProgramEnded::Cancelled) | None => String::new(),
-    };
-    if let Some(stray) = end.stray {
-        text.push_str(&format!(" It said what is no message of the protocol: {stray}"));
-    }
-    if !end.stderr.is_empty() {
-        text.push_str(&format!("\nThe end of what it complained of:\n{}", end.stderr));
-    }
-    text
 }
 
 /// Gives a child the client of its parent.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Upstream, Wanted};
+use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Subject, Upstream, Wanted};
 use crow_core::{CallId, Content, Facets, Status, Update};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -93,11 +93,15 @@ impl Hearing {
     /// Asks the person, in the place of the parent's call.
     fn asks(
         &self,
-        question: Box<PermissionQuestion>,
+        mut question: Box<PermissionQuestion>,
         mut answer: oneshot::Sender<PermissionAnswer>,
         round: &CancellationToken,
     ) {
         let (asker, yeses) = (self.asker(round), self.yeses.clone());
+        if self.trusted == Trusted::Nobody {
+            // What a repository supplies is asked about by Crow alone.
+            question.subject = Subject::Call;
+        }
         tokio::spawn(async move {
             let answered = tokio::select! {
                 biased;

@@ -214,4 +214,4 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::children) mod tests;

@@ -68,6 +68,7 @@ fn asked(tool: &str, arguments: Value) -> Outcome {
             workspace: &workspace,
             editor: None,
             touch: &Touch::Nothing,
+            call: None,
             confinement: Confinement::ReadOnly,
             keeper: None,
             cut: &CancellationToken::new(),

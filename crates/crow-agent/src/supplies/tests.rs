@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_core::{
-    HookEvent, Ledger, Limits, Matcher, McpTransport, Mode, Network, Rule, Sandbox, Supply, Trust, Word,
-    trust,
+    HookEvent, Ledger, Limits, Matcher, McpTransport, Mode, Network, Rule, Sandbox, Supply, TreeLimits,
+    Trust, Word, trust,
 };
 use expect_test::{Expect, expect};
 
@@ -63,6 +63,11 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         mcp_auth_dir: config_dir.join("mcp-auth"),
         hooks: Vec::new(),
         repositories: Arc::new(Lines),
+        agent_servers: Vec::new(),
+        own_agent: None,
+        tree_limits: TreeLimits::default(),
+        depth: 0,
+        worktrees_dir: config_dir.join("worktrees"),
         spill_dir: config_dir.join("spill"),
         config_dir,
         db_uri: "sqlite:////config/crow.db".to_owned(),

@@ -65,6 +65,10 @@ impl Stage {
             "todo",
             "query_memory",
             "query_session",
+            "task",
+            "task_send",
+            "task_read",
+            "task_cancel",
         ];
         let request = self.model.requests().pop().unwrap_or_default();
         let tools = request["tools"].as_array().into_iter().flatten();

@@ -167,7 +167,7 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
         },
         &expect![[r#"
             < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/stop`: Stop the turn that runs⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
 
             /"help" "Show the commands" null
             /"compact" "Make the conversation shorter for the model" "what to pay attention to, or undo to take the last one back"
@@ -175,7 +175,8 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
             /"mode" "Show or change how much Crow may do on its own" "ask | accept-edits | plan | auto"
             /"model" "Show or change the model" "name of a configured model"
             /"sessions" "Show the newest sessions of this folder" null
-            /"stop" "Stop the turn that runs" null
+            /"tasks" "Show the tasks of this session and what became of them" null
+            /"stop" "Stop the turn that runs, and the tasks" null
             /"undo" "Take back what the last turn did to files" "--dry-run | skip"
             /"review" "Reviews a file." "FILE"
             /"deploy" "Ships the site." null

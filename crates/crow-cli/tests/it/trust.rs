@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// What the model says in most of these tests.
 /// The commands that every session has.
-const OWN: [&str; 8] = ["clear", "compact", "help", "mode", "model", "sessions", "stop", "undo"];
+const OWN: [&str; 9] = ["clear", "compact", "help", "mode", "model", "sessions", "stop", "tasks", "undo"];
 
 const HELLO: &str = "text \"Hello.\"";
 

@@ -1,1 +1,62 @@
+use expect_test::{Expect, expect};
 
+use super::*;
+use crate::children::view::tests::view;
+
+#[track_caller]
+fn check(state: TaskState, why: Option<&str>, heard: &str, expected: &Expect) {
+    let task = SessionId::new("brave-otter");
+    let ended = Ended { task: &task, who: "kimi, tests", state, why, n_tokens: Some(1234), worktree: None };
+    expected.assert_eq(&report(&ended, &view(heard)));
+}
+
+#[test]
+fn done_with_an_answer_and_changes() {
+    check(
+        TaskState::Done,
+        None,
+        "
+        call a done Edit
+        diff a /p/a.rs one => one,two
+        say All green.
+        ",
+        &expect![[r#"
+            Task brave-otter (kimi, tests) is done.
+
+            All green.
+
+            It changed 1 file with its tools (+1 -0):
+              /p/a.rs (+1 -0)
+
+            It used 1234 tokens.
+
+            The whole of it: query_session with session_id brave-otter. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn failed_before_it_said_anything() {
+    check(
+        TaskState::Failed,
+        Some("it could not be started: there is no program kimi"),
+        "",
+        &expect![[r#"
+            Task brave-otter (kimi, tests) failed: it could not be started: there is no program kimi
+
+            It said nothing.
+
+            It used 1234 tokens.
+
+            The whole of it: query_session with session_id brave-otter. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn a_long_answer_keeps_its_beginning_and_its_end() {
+    let answer = format!("begins{}ends", "ä".repeat(30_000));
+    let text = shortened(&answer, false);
+    assert!(text.starts_with("begins") && text.ends_with("ends"), "{text}");
+    assert!(text.contains("[… 6010 characters are left out here …]"), "{}", &text[..200]);
+}

@@ -1,0 +1,266 @@
+//! How a task begins or is gone on with: which agent, where, and in whose name.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crow_core::{AgentServer, SessionId, Status};
+use crow_store::{Attending, NewSession, TaskState, invent_name};
+use crow_tools::Worktree;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::children::book::Seat;
+use crate::children::child::{self, Child, Opening, Round, RoundOrder, Standing, Wake};
+use crate::children::hearing::{Hearing, Spot, Trusted};
+use crate::children::living::Living;
+use crate::children::view::{self, View};
+use crate::children::{Children, ORDERS_LEN, OWN, unknown};
+use crate::clock;
+
+/// Characters of a title that is made of a prompt.
+const TITLE_CHARS: usize = 40;
+
+/// A task about to begin.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    pub(crate) prompt: String,
+    pub(crate) agent: Option<String>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) model: Option<String>,
+    pub(crate) title: Option<String>,
+    /// It gets a git worktree of its own.
+    pub(crate) worktree: bool,
+    pub(crate) wake: Wake,
+}
+
+/// What a child is to be.
+struct Work {
+    task: SessionId,
+    title: String,
+    agent: AgentServer,
+    cwd: PathBuf,
+    worktree: Option<Worktree>,
+}
+
+impl Children {
+    /// Begins a task; gives its name, or says why there is none.
+    pub(crate) async fn begin(
+        &self,
+        new: NewTask,
+        spot: Spot,
+        cut: &CancellationToken,
+    ) -> Result<SessionId, String> {
+        let family = &self.family;
+        let agent = self.agent(new.agent.as_deref())?;
+        let seat = self.seat().await?;
+        let surroundings = family.surroundings();
+        let cwd = new.cwd.clone().unwrap_or_else(|| surroundings.place.cwd.clone());
+        is_folder(&cwd).await?;
+        let title = new.title.as_deref().map_or_else(|| self::title(&new.prompt), view::line);
+        let task = invent_name();
+        let worktree = match new.worktree {
+            true => Some(self.worktree(&cwd, &task, cut).await?),
+            false => None,
+        };
+        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
+        let trusted = self.trusted(&agent);
+        let stood = family.standing.borrow().clone();
+        let model = match trusted {
+            Trusted::Itself => new.model.clone().or(stood.model),
+            Trusted::Nobody => new.model.clone(),
+        };
+        let session = NewSession {
+            cwd: cwd.display().to_string(),
+            model: model.clone().unwrap_or_default(),
+            mode: stood.mode,
+            thought_level: stood.thought_level,
+            // Crow makes its own when it opens the session.
+            system_prompt: String::new(),
+            parent: Some(family.parent.clone()),
+            agent_type: (trusted == Trusted::Nobody).then(|| agent.name.clone()),
+            now: clock::now(),
+        };
+        let stored = async {
+            family.kit.store.create_session(&task, session).await?;
+            family.kit.store.attend(&task).await
+        };
+        let attending = stored.await.map_err(|error| error.to_string())?;
+        let opening = match trusted {
+            Trusted::Itself => Opening::Own,
+            Trusted::Nobody => Opening::New { model },
+        };
+        let order = self.order(new.prompt, seat, new.wake);
+        let work = Work { task: task.clone(), title, agent, cwd, worktree };
+        self.start(work, (attending, opening, order), spot).await?;
+        Ok(task)
+    }
+
+    /// Goes on with a task whose agent has ended.
+    pub(super) async fn again(
+        &self,
+        task: &SessionId,
+        text: String,
+        wake: Wake,
+        spot: Spot,
+    ) -> Result<(), String> {
+        let family = &self.family;
+        let store = &family.kit.store;
+        let row = self.row(task).await?;
+        let seat = self.seat().await?;
+        let stored = store.load(task).await.map_err(|error| error.to_string())?;
+        let Some(stored) = stored else { return Err(unknown(task)) };
+        let agent = self.agent(row.agent_type.as_deref())?;
+        let opening = match (self.trusted(&agent), stored.session.agent_session_id) {
+            (Trusted::Itself, _) => Opening::Own,
+            (Trusted::Nobody, Some(name)) => Opening::Again { name },
+            (Trusted::Nobody, None) => {
+                return Err("its agent never opened a session; give a new task".to_owned());
+            }
+        };
+        let attending = store.attend(task).await.map_err(|error| error.to_string())?;
+        let cwd = PathBuf::from(stored.session.cwd);
+        let worktree = match cwd.starts_with(&family.kit.settings().worktrees_dir) {
+            true => Some(self.worktree(&family.surroundings().place.cwd, task, &family.cut).await?),
+            false => None,
+        };
+        let order = self.order(text, seat, wake);
+        let work = Work { task: task.clone(), title: row.title, agent, cwd, worktree };
+        self.start(work, (attending, opening, order), spot).await
+    }
+
+    pub(super) fn order(&self, text: String, seat: Seat, wake: Wake) -> RoundOrder {
+        RoundOrder { text, seat, cut: self.family.cut.child_token(), wake }
+    }
+
+    async fn start(
+        &self,
+        Work { task, title, agent, cwd, worktree }: Work,
+        (attending, opening, order): (Attending, Opening, RoundOrder),
+        spot: Spot,
+    ) -> Result<(), String> {
+        let family = self.family.clone();
+        let begun = family.kit.store.begin_task(&attending, &title, clock::now()).await;
+        begun.map_err(|error| error.to_string())?;
+        let (orders, inbox) = mpsc::channel(ORDERS_LEN);
+        let standing = Arc::new(watch::Sender::new(Standing {
+            n_ended: 0,
+            state: TaskState::Running,
+            report: String::new(),
+        }));
+        let (view, seen) = (Arc::<Mutex<View>>::default(), Arc::new(watch::Sender::new(())));
+        let trusted = self.trusted(&agent);
+        let who = match trusted {
+            Trusted::Itself => title.clone(),
+            Trusted::Nobody => format!("{}, {title}", agent.name),
+        };
+        let status = if order.wake == Wake::No { Status::Running } else { Status::Done };
+        let living = Living {
+            orders,
+            standing: standing.clone(),
+            view: view.clone(),
+            seen: seen.clone(),
+            round: Arc::new(Mutex::new(order.cut.clone())),
+        };
+        let hearing = Hearing {
+            // A client shows files of its own folders; a worktree is none of them.
+            upstream: worktree.is_none().then(|| child::upstream(&family)),
+            who,
+            spot,
+            trusted,
+            cwd: cwd.clone(),
+            view,
+            seen,
+            record: None,
+            yeses: Arc::default(),
+            seats: Arc::default(),
+            n_told: 0,
+            n_round: 0,
+            status,
+            family: family.clone(),
+        };
+        let round = Some(Round::new(order, family.kit.settings().tree_limits.time_max));
+        let AgentServer { name, reach } = agent;
+        let child = Child {
+            task: task.clone(),
+            title,
+            agent: name,
+            reach,
+            cwd,
+            hearing,
+            orders: inbox,
+            standing,
+            attending,
+            round,
+            worktree,
+        };
+        self.all().insert(task, living);
+        family.lives.spawn(child.run(opening));
+        Ok(())
+    }
+
+    /// Tells whether an agent of this name is Crow itself.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        self.agent(Some(name)).is_ok_and(|agent| self.trusted(&agent) == Trusted::Itself)
+    }
+
+    async fn worktree(
+        &self,
+        folder: &Path,
+        task: &SessionId,
+        cut: &CancellationToken,
+    ) -> Result<Worktree, String> {
+        let (kit, workspace) = (&self.family.kit, self.family.surroundings().workspace);
+        let git = kit.own_tools.tools.git(&workspace);
+        let at = &kit.settings().worktrees_dir;
+        let made = Worktree::make(&git, folder, at, task.as_str(), cut).await;
+        made.map_err(|error| format!("could not make a worktree: {error}"))
+    }
+
+    pub(super) async fn seat(&self) -> Result<Seat, String> {
+        let family = &self.family;
+        let limits = family.kit.settings().tree_limits;
+        if !limits.may_start(family.depth) {
+            return Err(format!(
+                "this agent stands {} levels below the root, and agents.max_depth allows {}; do it yourself",
+                family.depth, limits.depth_max
+            ));
+        }
+        family.book.claim().await
+    }
+
+    /// Finds an agent by its name.
+    pub(super) fn agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
+        let settings = self.family.kit.settings();
+        let name = name.unwrap_or(OWN);
+        let configured = settings.agent_servers.iter().find(|server| server.name == name);
+        let own = || settings.own_agent.clone().filter(|_| name == OWN);
+        configured.cloned().or_else(own).ok_or_else(|| {
+            let names = settings.agent_servers.iter().map(|server| server.name.as_str());
+            let known: Vec<_> = std::iter::once(OWN).chain(names).collect();
+            format!("there is no agent {}; the agents are: {}", view::line(name), known.join(", "))
+        })
+    }
+
+    pub(super) fn trusted(&self, agent: &AgentServer) -> Trusted {
+        match self.family.kit.settings().own_agent.as_ref() == Some(agent) {
+            true => Trusted::Itself,
+            false => Trusted::Nobody,
+        }
+    }
+}
+
+async fn is_folder(path: &Path) -> Result<(), String> {
+    match tokio::fs::metadata(path).await {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) | Err(_) => Err(format!("there is no folder {}", path.display())),
+    }
+}
+
+/// Makes a title of a prompt.
+fn title(prompt: &str) -> String {
+    let line = view::line(prompt);
+    match line.char_indices().nth(TITLE_CHARS) {
+        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        None => line,
+    }
+}

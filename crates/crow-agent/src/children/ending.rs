@@ -1,0 +1,115 @@
+//! The end of a round: how it came to it, what is left of its process and its folder, and who is told.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crow_acp::{AgentProgram, ProgramEnded, StopReason};
+use crow_core::Status;
+use crow_store::{TaskEnd, TaskState};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::children::child::{Child, Standing, Wake};
+use crate::children::report::{self, Ended, report};
+use crate::clock;
+
+/// How long the end of a program is awaited whose connection has broken: they end at the same moment.
+const END_WAIT_MAX: Duration = Duration::from_millis(50);
+
+/// How a round came to its end.
+#[derive(Debug)]
+pub(super) struct RoundEnd {
+    pub(super) state: TaskState,
+    pub(super) why: Option<String>,
+}
+
+impl Child {
+    /// Ends the round that runs, if one does: the row first, then whoever waits.
+    pub(super) async fn finish(&mut self, end: RoundEnd) {
+        let Some(round) = self.round.take() else { return };
+        let RoundEnd { state, why } = end;
+        if let Some(record) = self.hearing.record.take()
+            && let Err(error) = record.end().await
+        {
+            tracing::warn!(%error, task = %self.task, "what a child said could not be stored");
+        }
+        let n_tokens = self.hearing.n_round;
+        let (branch, worktree) = self.settle().await;
+        let text = {
+            let view = self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = Ended {
+                task: &self.task,
+                who: &self.hearing.who,
+                state,
+                why: why.as_deref(),
+                n_tokens: Some(n_tokens),
+                worktree: worktree.as_deref(),
+            };
+            report(&ended, &view)
+        };
+        let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now: clock::now() };
+        let family = self.hearing.family.clone();
+        if let Err(error) = family.kit.store.end_task(&self.attending, end).await {
+            tracing::error!(%error, task = %self.task, "the end of a task could not be stored");
+        }
+        let wake = round.wake;
+        drop(round);
+        self.hearing.status = Status::Done;
+        self.standing.send_modify(|standing| {
+            *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
+        });
+        if wake == Wake::Yes {
+            family.mail_came(state);
+        }
+    }
+    /// Commits what stands in the child's own worktree; gives the branch and what there is to say about it.
+    async fn settle(&self) -> (Option<String>, Option<String>) {
+        let Some(worktree) = &self.worktree else { return (None, None) };
+        let family = &self.hearing.family;
+        let git = family.kit.own_tools.tools.git(&family.surroundings().workspace);
+        // It is short, and must not be left half done by whoever stopped the child.
+        let settled = worktree.settle(&git, &CancellationToken::new()).await;
+        let text = report::of_worktree(worktree, &settled);
+        (settled.branch, Some(text))
+    }
+}
+
+/// Reads why an agent says that it stopped. Nobody here stopped it.
+pub(super) fn came_to(reason: StopReason) -> RoundEnd {
+    let done = |why: Option<&str>| RoundEnd { state: TaskState::Done, why: why.map(str::to_owned) };
+    match reason {
+        StopReason::EndTurn => done(None),
+        StopReason::MaxTokens => done(Some("the output limit cut its answer")),
+        StopReason::MaxTurnRequests => done(Some("it reached the limit of model calls in one turn")),
+        StopReason::Refusal => {
+            RoundEnd { state: TaskState::Failed, why: Some("its model refused".to_owned()) }
+        }
+        StopReason::Cancelled => RoundEnd {
+            state: TaskState::Failed,
+            why: Some("it stopped by itself, as some agents do when a person refuses something".to_owned()),
+        },
+    }
+}
+
+/// Ends a child's program; gives what there is to say about that.
+pub(super) async fn ended(program: Option<AgentProgram>, is_deaf: bool) -> String {
+    let Some(mut program) = program else { return String::new() };
+    // One whose connection broke has often ended by itself, and then that says why.
+    let by_itself = match is_deaf {
+        true => None,
+        false => timeout(END_WAIT_MAX, program.ended()).await.ok().flatten(),
+    };
+    let end = if is_deaf { program.kill().await } else { program.end().await };
+    let mut text = match by_itself {
+        Some(ProgramEnded::Exited(code)) => format!(" It ended with exit code {code}."),
+        Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),
+        Some(ProgramEnded::TimedOut | ProgramEnded::Cancelled) | None => String::new(),
+    };
+    if let Some(stray) = end.stray {
+        text.push_str(&format!(" It said what is no message of the protocol: {stray}"));
+    }
+    if !end.stderr.is_empty() {
+        text.push_str(&format!("\nThe end of what it complained of:\n{}", end.stderr));
+    }
+    text
+}

@@ -1,0 +1,65 @@
+//! What all children of a session share: its client, its place, its rules, its book.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crow_acp::{Client, Place};
+use crow_core::SessionId;
+use crow_store::TaskState;
+use crow_tools::Workspace;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::children::book::Book;
+use crate::handle::SessionMsg;
+use crate::kit::Kit;
+use crate::session;
+use crate::supplies::Stock;
+
+/// What surrounds a session, which may move.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) place: Place,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) stock: Arc<Stock>,
+}
+
+/// What all children of a session share.
+pub(crate) struct Family {
+    pub(crate) kit: Arc<Kit>,
+    pub(crate) client: Client,
+    pub(crate) parent: SessionId,
+    pub(crate) standing: watch::Receiver<session::Standing>,
+    pub(super) surroundings: watch::Receiver<Surroundings>,
+    pub(crate) book: Arc<Book>,
+    /// Levels between the root and the session.
+    pub(super) depth: u32,
+    pub(super) own: mpsc::WeakSender<SessionMsg>,
+    pub(super) has_mail: AtomicBool,
+    /// Rings when a round ends that nobody waits for.
+    pub(super) ended: Notify,
+    /// One question at a time.
+    pub(super) asking: tokio::sync::Mutex<()>,
+    /// Ends every child.
+    pub(super) cut: CancellationToken,
+    pub(super) lives: TaskTracker,
+}
+
+impl Family {
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        self.surroundings.borrow().clone()
+    }
+
+    /// Tells the session that something waits in its mailbox. What a person stopped wakes nobody.
+    pub(super) fn mail_came(&self, state: TaskState) {
+        self.has_mail.store(true, Ordering::Relaxed);
+        self.ended.notify_waiters();
+        if state != TaskState::Cancelled
+            && let Some(own) = self.own.upgrade()
+            && own.try_send(SessionMsg::Mail).is_err()
+        {
+            tracing::debug!(session = %self.parent, "the mail is found at the end of the turn");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The mailbox of a session as its children fill it and its turns empty it.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use crow_core::{CallId, SessionId};
+use crow_store::{Delivery, DeliveryId, TaskRow};
+
+use crate::children::Children;
+use crate::children::living::Living;
+use crate::clock;
+
+/// What somebody who waited for mail got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Some.
+    Mail,
+    /// None, and nobody is at work who could send any.
+    Nothing,
+}
+
+impl Children {
+    /// Looks for tasks that ended, or were lost, while nobody had the session open; tells how many the model has not
+    /// heard of.
+    pub(crate) async fn recover(&self) -> usize {
+        let (store, parent) = (&self.family.kit.store, &self.family.parent);
+        let lost = store.lose_tasks(parent, clock::now(), lost).await;
+        if let Err(error) = lost {
+            tracing::warn!(%error, session = %parent, "could not look for tasks that were lost");
+        }
+        match store.mail(parent).await {
+            Ok(mail) => {
+                if !mail.is_empty() {
+                    self.family.has_mail.store(true, Ordering::Relaxed);
+                }
+                mail.len()
+            }
+            Err(error) => {
+                tracing::warn!(%error, session = %parent, "could not look into the mailbox");
+                0
+            }
+        }
+    }
+
+    /// Tells whether something may wait in the mailbox.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.family.has_mail.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the outcome of a call tells of the end of a task's round.
+    pub(crate) fn tells(&self, call: CallId, task: &SessionId) {
+        self.telling().insert(call, task.clone());
+    }
+
+    /// What waits in the mailbox and is told by the outcome of a call.
+    pub(crate) async fn claims(&self, call: CallId) -> Vec<DeliveryId> {
+        let Some(task) = self.telling().remove(&call) else { return Vec::new() };
+        match self.family.kit.store.mail(&self.family.parent).await {
+            Ok(mail) => {
+                mail.iter().filter(|delivery| delivery.task == task).map(|delivery| delivery.id).collect()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not look into the mailbox; the model may hear of a task twice");
+                Vec::new()
+            }
+        }
+    }
+
+    fn telling(&self) -> MutexGuard<'_, HashMap<CallId, SessionId>> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what waits in the mailbox; whoever puts it into the history claims it.
+    pub(crate) async fn mail(&self) -> Vec<Delivery> {
+        if !self.family.has_mail.swap(false, Ordering::Relaxed) {
+            return Vec::new();
+        }
+        match self.family.kit.store.mail(&self.family.parent).await {
+            Ok(mail) => mail,
+            Err(error) => {
+                self.family.has_mail.store(true, Ordering::Relaxed);
+                tracing::warn!(%error, "could not look into the mailbox");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Waits for mail for as long as a task is at work.
+    pub(crate) async fn next_mail(&self) -> Came {
+        loop {
+            let ended = self.family.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if self.has_mail() {
+                return Came::Mail;
+            }
+            if !self.all().values().any(Living::is_working) {
+                return Came::Nothing;
+            }
+            ended.await;
+        }
+    }
+}
+
+fn lost(row: &TaskRow) -> String {
+    let TaskRow { task, title, .. } = row;
+    format!(
+        "Task {task} ({title}) was lost: Crow ended while it was at work.\n\nWhat it said until then: query_session with \
+         session_id {task}. To go on with it: task_send.\n"
+    )
+}
