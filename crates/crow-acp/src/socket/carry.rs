@@ -105,6 +105,7 @@ enum End {
 }
 
 impl End {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is one to us")]
     fn of(error: &Error) -> Self {
         match error {
             Error::Capacity(_) => Self::Against(CloseCode::Size, "a message is larger than 64 MiB"),

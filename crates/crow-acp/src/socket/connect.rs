@@ -84,18 +84,18 @@ pub async fn connect(
     headers: &[(String, String)],
     deadline: Instant,
 ) -> Result<Lines, ConnectError> {
-    connect_with(url, headers, deadline, PING).await
+    connect_with(url, headers, deadline, (PING, known_roots)).await
 }
 
 pub(super) async fn connect_with(
     url: &str,
     headers: &[(String, String)],
     deadline: Instant,
-    ping: Duration,
+    (ping, roots): (Duration, Roots),
 ) -> Result<Lines, ConnectError> {
     let target = Target::parse(url)?;
     let request = target.request(headers)?;
-    let connecting = Box::pin(target.go(request, ping));
+    let connecting = Box::pin(target.go(request, (ping, roots)));
     match timeout_at(deadline, connecting).await {
         Ok(connected) => connected,
         Err(_) => Err(ConnectError::TimedOut { host: target.host }),
@@ -174,21 +174,31 @@ impl Target {
         self.uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
-    fn unreachable(&self, why: impl ToString) -> ConnectError {
+    fn unreachable(&self, why: &io::Error) -> ConnectError {
         ConnectError::Unreachable { host: self.host.clone(), why: why.to_string() }
     }
 
-    async fn go(&self, request: Request, ping: Duration) -> Result<Lines, ConnectError> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is one to us")]
+    fn unwanted(&self, error: &Error) -> ConnectError {
+        let host = self.host.clone();
+        match error {
+            Error::Http(response) => ConnectError::Refused { host, status: response.status().as_u16() },
+            Error::Io(error) => self.unreachable(error),
+            other => ConnectError::NoSocket { host, why: other.to_string() },
+        }
+    }
+
+    async fn go(&self, request: Request, (ping, roots): (Duration, Roots)) -> Result<Lines, ConnectError> {
         let stream = TcpStream::connect((self.bare_host(), self.port)).await;
-        let stream = stream.map_err(|error| self.unreachable(error))?;
-        stream.set_nodelay(true).map_err(|error| self.unreachable(error))?;
+        let stream = stream.map_err(|error| self.unreachable(&error))?;
+        stream.set_nodelay(true).map_err(|error| self.unreachable(&error))?;
         match self.scheme {
             Scheme::Plain => self.shake(stream, request, ping).await,
             Scheme::Encrypted => {
-                let tls = tls().await.map_err(|error| self.unreachable(error))?;
+                let tls = tls(roots).await.map_err(|error| self.unreachable(&error))?;
                 let name = ServerName::try_from(self.bare_host().to_owned());
                 let name = name.map_err(|_| ConnectError::BadAddress("the address names no host"))?;
-                let stream = tls.connect(name, stream).await.map_err(|error| self.unreachable(error))?;
+                let stream = tls.connect(name, stream).await.map_err(|error| self.unreachable(&error))?;
                 self.shake(stream, request, ping).await
             }
         }
@@ -199,13 +209,7 @@ impl Target {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let shaken = client_async_with_config(request, Counted::new(stream), Some(config())).await;
-        let (socket, _) = shaken.map_err(|error| match error {
-            Error::Http(response) => {
-                ConnectError::Refused { host: self.host.clone(), status: response.status().as_u16() }
-            }
-            Error::Io(error) => self.unreachable(error),
-            other => ConnectError::NoSocket { host: self.host.clone(), why: other.to_string() },
-        })?;
+        let (socket, _) = shaken.map_err(|error| self.unwanted(&error))?;
         let (lines, ends) = ends();
         // It ends with the lines.
         tokio::spawn(carry(socket, ends, ping, std::future::ready(Farewell::Over)));
@@ -213,17 +217,21 @@ impl Target {
     }
 }
 
+/// Who is trusted to say who a server is; reading them takes some milliseconds.
+type Roots = fn() -> RootCertStore;
+
 /// Trusts the certificates that the system trusts, or well-known ones where it has none.
-async fn tls() -> io::Result<TlsConnector> {
-    let read = tokio::task::spawn_blocking(|| {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
-        }
-        roots
-    });
-    let roots = read.await.map_err(io::Error::other)?;
+pub(super) fn known_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+    }
+    roots
+}
+
+async fn tls(roots: Roots) -> io::Result<TlsConnector> {
+    let roots = tokio::task::spawn_blocking(roots).await.map_err(io::Error::other)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(io::Error::other)?.with_root_certificates(roots).with_no_client_auth();

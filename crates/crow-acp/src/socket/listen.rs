@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::{
     body::Incoming,
     server::conn::http1,
@@ -81,7 +81,11 @@ pub(super) async fn listen_with<F>(
     loop {
         tokio::select! {
             () = cut.cancelled() => break,
-            Some(_) = visits.join_next() => {}
+            Some(visited) = visits.join_next() => {
+                if let Err(error) = visited {
+                    tracing::error!(%error, "a connection ended in a fault of ours");
+                }
+            }
             accepted = listener.accept(), if visits.len() < VISITORS_MAX => match accepted {
                 Ok((stream, _)) => {
                     let (keeper, serve) = (keeper.clone(), serve.clone());
@@ -144,15 +148,13 @@ impl Doorkeeper {
         }
         let (admit, mut admitted) = mpsc::channel(1);
         let service = service_fn(|request| {
-            let response = self.answer(request, &admit).unwrap_or_else(|refusal| refusal);
+            let response = self.answer(request, &admit).unwrap_or_else(Refusal::response);
             std::future::ready(Ok::<_, Infallible>(response))
         });
         let mut http = http1::Builder::new();
         http.max_buf_size(HEAD_BYTES_MAX);
         let io: Plain = TokioIo::new(Counted::new(stream));
-        // A broken request is answered as such; what the visitor made of it is not ours to know.
-        let conversed = http.serve_connection(io, service).with_upgrades().await;
-        if let Err(error) = conversed {
+        if let Err(error) = http.serve_connection(io, service).with_upgrades().await {
             tracing::debug!(%error, "a visitor did not say what it wants");
         }
         let Admitted { upgrade, place } = admitted.try_recv().ok()?;
@@ -167,51 +169,67 @@ impl Doorkeeper {
         &self,
         mut request: Request<Incoming>,
         admit: &mpsc::Sender<Admitted>,
-    ) -> Result<Response<String>, Response<String>> {
+    ) -> Result<Response<String>, Refusal> {
         let headers = request.headers();
         if headers.contains_key(header::ORIGIN) {
-            return Err(refusal(StatusCode::FORBIDDEN, "pages in browsers are not let in"));
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages in browsers are not let in"));
         }
         if !is_called_rightly(headers, self.name.as_deref()) {
-            return Err(refusal(StatusCode::FORBIDDEN, "this server does not go by that name"));
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "this server does not go by that name"));
         }
         if !self.token.is_in(headers) {
-            let refusal = refusal(StatusCode::UNAUTHORIZED, "this server wants its token");
-            return Err(with(refusal, header::WWW_AUTHENTICATE, "Bearer"));
+            let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "this server wants its token");
+            return Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"));
         }
         if request.uri().path() != PATH {
-            return Err(refusal(StatusCode::NOT_FOUND, "the agent is at /acp"));
+            return Err(Refusal::new(StatusCode::NOT_FOUND, "the agent is at /acp"));
         }
         if request.method() != Method::GET {
-            let refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, "the agent is reached with GET");
-            return Err(with(refusal, header::ALLOW, "GET"));
+            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "the agent is reached with GET");
+            return Err(refusal.with(header::ALLOW, "GET"));
         }
         let Ok(mut response) = create_response_with_body(&request, String::new) else {
-            let refusal = refusal(StatusCode::UPGRADE_REQUIRED, "the agent speaks over WebSocket 13");
-            let refusal = with(refusal, header::SEC_WEBSOCKET_VERSION, "13");
-            return Err(with(with(refusal, header::UPGRADE, "websocket"), header::CONNECTION, "upgrade"));
+            let refusal = Refusal::new(StatusCode::UPGRADE_REQUIRED, "the agent speaks over WebSocket 13");
+            return Err(refusal.with(header::UPGRADE, "websocket"));
         };
-        let id = connection_id();
-        let id = id.map_err(|_| refusal(StatusCode::SERVICE_UNAVAILABLE, "there is no chance to be had"))?;
+        let Ok(id) = connection_id() else {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system has no random numbers"));
+        };
         response.headers_mut().insert("acp-connection-id", id);
         let Ok(place) = self.places.clone().try_acquire_owned() else {
-            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
         };
-        // A connection asks once.
+        // A connection that was let in asks no more.
         let _ = admit.try_send(Admitted { upgrade: upgrade::on(&mut request), place });
         Ok(response)
     }
 }
 
-fn refusal(status: StatusCode, why: &str) -> Response<String> {
-    let mut response = Response::new(format!("{why}\n"));
-    *response.status_mut() = status;
-    with(response, header::CONNECTION, "close")
+/// Why somebody is not let in.
+struct Refusal {
+    status: StatusCode,
+    why: &'static str,
+    header: Option<(HeaderName, &'static str)>,
 }
 
-fn with(mut response: Response<String>, name: header::HeaderName, value: &'static str) -> Response<String> {
-    response.headers_mut().insert(name, HeaderValue::from_static(value));
-    response
+impl Refusal {
+    fn new(status: StatusCode, why: &'static str) -> Self {
+        Self { status, why, header: None }
+    }
+
+    fn with(self, name: HeaderName, value: &'static str) -> Self {
+        Self { header: Some((name, value)), ..self }
+    }
+
+    fn response(self) -> Response<String> {
+        let mut response = Response::new(format!("{}\n", self.why));
+        *response.status_mut() = self.status;
+        let close = (header::CONNECTION, "close");
+        for (name, value) in self.header.into_iter().chain([close]) {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
 }
 
 fn connection_id() -> io::Result<HeaderValue> {
