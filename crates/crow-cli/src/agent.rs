@@ -1,18 +1,26 @@
 //! Puts the agent together from the configuration, and serves it.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use crow_acp::{About, Launcher};
+use crow_acp::{About, Farewell, Launcher};
 use crow_agent::{Kit, KitSettings, OWN_AGENT};
 use crow_core::{AgentReach, AgentServer, Failure, FailureKind, Limits};
 use crow_process::{StandingRules, Support, Warden, sandbox_support};
 use crow_store::Store;
 use crow_tools::{Equipment, Tools};
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::{Code, Exit},
     settings::{Environment, Settings},
+    socket::{self, Place},
+    token::Key,
 };
 
 /// What the agent calls itself.
@@ -140,8 +148,20 @@ pub(crate) fn runtime() -> Result<Runtime, Exit> {
     made.map_err(|error| Exit::new(Code::Failed, format!("could not start: {error}")))
 }
 
+/// Serves an editor on stdin and stdout, or clients over WebSocket at an address.
+pub(crate) fn serve(
+    source: Source,
+    address: Option<SocketAddr>,
+    token_file: Option<&Path>,
+) -> Result<(), Exit> {
+    match address {
+        Some(address) => listen(source, address, token_file),
+        None => serve_pipes(source),
+    }
+}
+
 /// Serves an editor on stdin and stdout until it closes them.
-pub(crate) fn serve(source: Source) -> Result<(), Exit> {
+fn serve_pipes(source: Source) -> Result<(), Exit> {
     let broken =
         |error: io::Error| Exit::new(Code::Failed, format!("could not use stdin and stdout: {error}"));
     let (lines, written) = crow_acp::stdio(io::stdin(), io::stdout()).map_err(broken)?;
@@ -153,6 +173,43 @@ pub(crate) fn serve(source: Source) -> Result<(), Exit> {
         return Err(Exit::new(Code::Failed, "could not write the last answers"));
     }
     served.map_err(|error| Exit::new(Code::Failed, error.to_string()))
+}
+
+/// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
+fn listen(source: Source, address: SocketAddr, token_file: Option<&Path>) -> Result<(), Exit> {
+    let key = Key::of(&source.dir, "acp", token_file)?;
+    let place = Place { host: address.ip().to_string(), port: address.port() };
+    let runtime = runtime()?;
+    let listened = runtime.block_on(socket::serve(&place, &key, move |lines, cut| {
+        let source = source.clone();
+        async move {
+            let load = move || source.clone().load();
+            let served = crow_agent::serve(lines, about(), cut.clone().cancelled_owned(), load).await;
+            if let Err(error) = served {
+                tracing::info!(%error, "a client left without a goodbye");
+            }
+            if cut.is_cancelled() { Farewell::GoingAway } else { Farewell::Over }
+        }
+    }));
+    runtime.shutdown_background();
+    listened
+}
+
+/// Waits for what is served, which ends when `stop` says so; says so when the system or the person asks for it.
+pub(crate) async fn until_stopped(
+    mut served: impl Future<Output = Result<(), Exit>> + Unpin,
+    stop: &CancellationToken,
+) -> Result<(), Exit> {
+    let interrupted = tokio::select! {
+        // Signals are listened for before anybody is told that we are here.
+        biased;
+        () = stop_signal() => false,
+        pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
+        served = &mut served => return served,
+    };
+    stop.cancel();
+    served.await?;
+    if interrupted { Err(Exit::quiet(Code::Interrupted)) } else { Ok(()) }
 }
 
 /// Waits until the system asks the process to end.

@@ -34,8 +34,10 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve an editor on stdin and stdout
+    /// Serve an editor on stdin and stdout, or clients over WebSocket
     Acp(AcpArgs),
+    /// Serve any agent that speaks ACP on stdin and stdout over WebSocket, one program for each client
+    AcpBridge(BridgeArgs),
     /// Give the agent a task in the terminal
     Run(RunArgs),
     /// See the agent work, without a key and without a network
@@ -75,6 +77,45 @@ pub(crate) struct AcpArgs {
     /// Do what `auth` does instead: editors add this to the command they start the agent with
     #[arg(long, hide = true)]
     pub(crate) set_up: bool,
+    /// Serve clients over WebSocket here instead, to whoever has the token; port 0 is any
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "set_up")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Take the token from this file, or write it there when there is none
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// How to serve another agent.
+#[derive(Debug, Args)]
+pub(crate) struct BridgeArgs {
+    #[command(flatten)]
+    pub(crate) options: BridgeOptions,
+    /// The command that starts the agent, with its arguments; the options above may stand among them
+    #[arg(value_name = "CMD", required_unless_present = "own", num_args = 1.., allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+    /// The command, or the rest of it; nothing of it is taken for an option of the bridge
+    #[arg(value_name = "CMD", last = true)]
+    pub(crate) own: Vec<String>,
+}
+
+/// The bridge's own options.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct BridgeOptions {
+    /// Listen on this address or name [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Listen on this port; 0 is any [default: 0]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Start the agent in this folder instead of the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Write the log, with what agents say on stderr, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Take the token from this file, or write it there when there is none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// Whom to sign in at.

@@ -32,12 +32,35 @@ pub(crate) enum Volume {
     Verbose,
 }
 
+/// Whose stderr stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Complaints {
+    /// Nobody's: it may quote what people said.
+    Nobodys,
+    /// That of the programs we start: whoever starts them for us looks for it there.
+    OfPrograms,
+}
+
+/// Where the log is unless it is wanted elsewhere.
+pub(crate) fn usual_file(dir: &Path) -> PathBuf {
+    dir.join("logs/crow-cli.log")
+}
+
 /// Starts to log to `DIR/logs/crow-cli.log`. The file is made with the first line, so that a quiet run leaves none.
 pub(crate) fn start(dir: &Path, volume: Volume) {
+    start_in(usual_file(dir), volume, Complaints::Nobodys);
+}
+
+/// Starts to log to a file, which is made with the first line.
+pub(crate) fn start_in(file: PathBuf, volume: Volume, complaints: Complaints) {
     // Ours alone: libraries log what passes through them, prompts and keys among it.
     let ours = |level: Level| Targets::new().with_target("crow", level);
-    let file = Log { folder: dir.join("logs"), open: Mutex::default() };
-    let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(ours(Level::INFO));
+    let in_file = match complaints {
+        Complaints::Nobodys => ours(Level::INFO),
+        Complaints::OfPrograms => ours(Level::INFO).with_target("crow_process::stderr", Level::DEBUG),
+    };
+    let file = Log { file, open: Mutex::default() };
+    let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(in_file);
     let stderr = (volume == Volume::Verbose).then(|| {
         let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
         layer.with_filter(ours(Level::DEBUG))
@@ -47,18 +70,24 @@ pub(crate) fn start(dir: &Path, volume: Volume) {
 
 /// A log file with its older ones.
 struct Log {
-    folder: PathBuf,
+    file: PathBuf,
     open: Mutex<Option<(File, u64)>>,
 }
 
 impl Log {
     fn path(&self, age: u32) -> PathBuf {
-        self.folder.join(if age == 0 { "crow-cli.log".into() } else { format!("crow-cli.log.{age}") })
+        let mut path = self.file.clone().into_os_string();
+        if age > 0 {
+            path.push(format!(".{age}"));
+        }
+        path.into()
     }
 
     fn open(&self) -> io::Result<(File, u64)> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.path(0))?;
+        if let Some(folder) = self.file.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
         let n_bytes = file.metadata()?.len();
         Ok((file, n_bytes))
     }
@@ -116,7 +145,7 @@ mod tests {
     #[test]
     fn a_full_file_becomes_an_old_one_and_the_oldest_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log { folder: folder.path().join("logs"), open: Mutex::default() };
+        let log = Log { file: usual_file(folder.path()), open: Mutex::default() };
         let full = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap()];
         for round in 0..5 {
             log.write_line(format!("round {round}\n").as_bytes()).unwrap();
@@ -134,9 +163,9 @@ mod tests {
     fn only_the_owner_may_read() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let log = Log { folder: folder.path().join("logs"), open: Mutex::default() };
+        let log = Log { file: usual_file(folder.path()), open: Mutex::default() };
         log.write_line(b"hello\n").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&log.folder), mode(&log.path(0))), (0o700, 0o600));
+        assert_eq!((mode(&folder.path().join("logs")), mode(&log.path(0))), (0o700, 0o600));
     }
 }

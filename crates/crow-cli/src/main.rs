@@ -2,6 +2,7 @@
 
 mod agent;
 mod auth;
+mod bridge;
 mod came_over;
 mod cli;
 mod demo;
@@ -16,7 +17,9 @@ mod run;
 mod sessions;
 mod settings;
 mod sign_in;
+mod socket;
 mod table;
+mod token;
 mod tools;
 mod undo;
 
@@ -66,16 +69,17 @@ fn run(cli: Cli) -> Result<(), Exit> {
                 false => agent::runtime()?.block_on(sign_in::run(&settings, &server, &mut out))?,
             }
         }
-        Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true }) => {
+        Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true, .. }) => {
             match auth::run(&load(&dir, &env)?, &mut out)? {
                 auth::Standing::Usable => {}
                 auth::Standing::ToSetUp => set_up(&InitArgs { yes: false, from: None }, &dir, &env)?,
             }
         }
-        Command::Acp(AcpArgs { set_up: false }) => {
+        Command::Acp(AcpArgs { set_up: false, listen, token_file }) => {
             log::start(&dir, volume);
-            agent::serve(Source { dir, env: Arc::new(env) })?;
+            agent::serve(Source { dir, env: Arc::new(env) }, listen, token_file.as_deref())?;
         }
+        Command::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
         Command::Run(args) => {
             log::start(&dir, volume);
             let _copies = Copies::beside(&load(&dir, &env)?.database);

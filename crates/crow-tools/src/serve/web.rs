@@ -6,10 +6,11 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
+use crow_acp::Token;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService,
     session::local::{LocalSessionManager, SessionConfig},
@@ -43,7 +44,7 @@ pub struct Entrance {
     /// Where it is.
     pub listener: TcpListener,
     /// What whoever comes in has to say: `Authorization: Bearer` and this.
-    pub token: String,
+    pub token: Token,
 }
 
 impl Entrance {
@@ -100,12 +101,12 @@ fn hosts(here: SocketAddr) -> Vec<String> {
 }
 
 struct Doorkeeper {
-    token: String,
+    token: Token,
     sessions: Arc<LocalSessionManager>,
 }
 
 async fn let_in(State(doorkeeper): State<Arc<Doorkeeper>>, request: Request<Body>, next: Next) -> Response {
-    if !knows(request.headers(), &doorkeeper.token) {
+    if !doorkeeper.token.is_in(request.headers()) {
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
         return (StatusCode::UNAUTHORIZED, challenge, "this server wants its token\n").into_response();
     }
@@ -114,16 +115,4 @@ async fn let_in(State(doorkeeper): State<Arc<Doorkeeper>>, request: Request<Body
         return (StatusCode::SERVICE_UNAVAILABLE, "too many clients\n").into_response();
     }
     next.run(request).await
-}
-
-fn knows(headers: &HeaderMap, token: &str) -> bool {
-    let said = headers.get(header::AUTHORIZATION).map(header::HeaderValue::as_bytes).unwrap_or_default();
-    let Some((scheme, said)) = said.split_at_checked("Bearer ".len()) else { return false };
-    scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(said, token.as_bytes())
-}
-
-/// Compares in a time that tells nothing of where they differ.
-fn is_same(said: &[u8], token: &[u8]) -> bool {
-    let differences = said.iter().zip(token).fold(0, |differences, (a, b)| differences | (a ^ b));
-    said.len() == token.len() && differences == 0
 }

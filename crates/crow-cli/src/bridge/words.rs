@@ -1,0 +1,116 @@
+//! Which words of the command line are the bridge's and which the agent's. The bridge's options may stand among the
+//! agent's arguments, as in `acp-bridge codex-acp --port 8766`; behind `--` every word is the agent's.
+
+use clap::Parser;
+
+use crate::cli::{BridgeArgs, BridgeOptions};
+
+/// Each takes a value.
+const OPTIONS: [&str; 5] = ["--host", "--port", "--cwd", "--log", "--token-file"];
+
+/// Options that stood behind the command.
+#[derive(Debug, Parser)]
+#[command(name = "crow-cli acp-bridge", no_binary_name = true)]
+struct Behind {
+    #[command(flatten)]
+    options: BridgeOptions,
+}
+
+/// Gives the bridge's options and the agent's words. What stands behind wins.
+pub(super) fn sorted(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), clap::Error> {
+    let BridgeArgs { options: before, command, own } = args;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut words = command.into_iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            theirs.extend(words.by_ref());
+        } else if OPTIONS.contains(&word.as_str()) {
+            ours.push(word);
+            ours.extend(words.next());
+        } else if word.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name)) {
+            ours.push(word);
+        } else {
+            theirs.push(word);
+        }
+    }
+    theirs.extend(own);
+    let behind = Behind::try_parse_from(ours)?.options;
+    let options = BridgeOptions {
+        host: behind.host.or(before.host),
+        port: behind.port.or(before.port),
+        cwd: behind.cwd.or(before.cwd),
+        log: behind.log.or(before.log),
+        token_file: behind.token_file.or(before.token_file),
+    };
+    Ok((options, theirs))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[track_caller]
+    fn check(line: &str, expected: &Expect) {
+        let words = ["crow-cli", "acp-bridge"].into_iter().chain(line.split_whitespace());
+        let sorted = Cli::try_parse_from(words).and_then(|cli| {
+            let Command::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+            sorted(args)
+        });
+        let said = match sorted {
+            Ok((BridgeOptions { host, port, cwd, log, token_file }, words)) => {
+                format!("{host:?} {port:?} {:?} {}", [cwd, log, token_file], words.join(" "))
+            }
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+        };
+        expected.assert_eq(&said.replace("None", "-"));
+    }
+
+    #[test]
+    fn options_may_stand_anywhere() {
+        check("uv run something acp --port 8766", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
+        check("--port 8766 uv run something acp", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
+        check(
+            "--port 1 agent --port=2 --cwd /a -x --log l --token-file t --host h acp",
+            &expect![[r#"Some("h") Some(2) [Some("/a"), Some("l"), Some("t")] agent -x acp"#]],
+        );
+    }
+
+    #[test]
+    fn the_rest_is_the_agents() {
+        check(
+            "agent -d x -v --help --version --model=m -- --port 1",
+            &expect!["- - [-, -, -] agent -d x -v --help --version --model=m --port 1"],
+        );
+        check(
+            "--port 1 -- agent --port 2 -- --port 3",
+            &expect!["- Some(1) [-, -, -] agent --port 2 -- --port 3"],
+        );
+        check("-- --port", &expect!["- - [-, -, -] --port"]);
+        check("agent -- -- x", &expect!["- - [-, -, -] agent -- x"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        check("", &expect!["error: the following required arguments were not provided:"]);
+        check("--port", &expect!["error: a value is required for '--port <PORT>' but none was supplied"]);
+        check(
+            "--port x agent",
+            &expect!["error: invalid value 'x' for '--port <PORT>': invalid digit found in string"],
+        );
+        check(
+            "agent --port x",
+            &expect!["error: invalid value 'x' for '--port <PORT>': invalid digit found in string"],
+        );
+        check(
+            "agent --port",
+            &expect!["error: a value is required for '--port <PORT>' but none was supplied"],
+        );
+        check(
+            "agent --port 1 --port 2",
+            &expect!["error: the argument '--port <PORT>' cannot be used multiple times"],
+        );
+    }
+}

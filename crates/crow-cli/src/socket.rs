@@ -1,0 +1,70 @@
+//! Opens a WebSocket for clients, says where it is, and serves until the system asks for the end. Knows nothing of
+//! what is served.
+
+use std::{
+    io::{self, Write},
+    net::{IpAddr, SocketAddr},
+};
+
+use crow_acp::{Farewell, Lines, SocketDoor};
+use tokio::net::{TcpListener, lookup_host};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agent,
+    failure::{Code, Exit},
+    token::Key,
+};
+
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// An address, or a name of this machine.
+    pub(crate) host: String,
+    /// 0 is any.
+    pub(crate) port: u16,
+}
+
+impl Place {
+    async fn address(&self) -> Result<SocketAddr, Exit> {
+        let wrong = |why: &str| Exit::new(Code::Usage, format!("could not listen on {}: {why}", self.host));
+        let mut found = lookup_host((self.host.as_str(), self.port)).await;
+        let found = found.as_mut().map_err(|_| wrong("there is no such host"))?;
+        found.next().ok_or_else(|| wrong("it has no address"))
+    }
+}
+
+/// Serves every client that knows the key; `serve` ends when the client leaves or the token says so.
+pub(crate) async fn serve<F>(
+    place: &Place,
+    key: &Key,
+    serve: impl Fn(Lines, CancellationToken) -> F + Send + Sync + 'static,
+) -> Result<(), Exit>
+where
+    F: Future<Output = Farewell> + Send + 'static,
+{
+    let address = place.address().await?;
+    let refused =
+        |error: io::Error| Exit::new(Code::Failed, format!("could not listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    if !address.ip().is_loopback() {
+        let warning = format!(
+            "warning: {address} can be reached from other machines, and nothing is encrypted: whoever reads along has the token"
+        );
+        // When stderr is gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "{warning}");
+    }
+    let name = place.host.parse::<IpAddr>().is_err().then(|| place.host.clone());
+    let door = SocketDoor { listener, name, token: key.token.clone() };
+    let url = door.url().map_err(refused)?;
+    let cut = CancellationToken::new();
+    let stop = cut.clone();
+    let listened = async {
+        key.announce(&url)?;
+        let ends = cut.clone();
+        crow_acp::listen(door, cut, move |lines| serve(lines, ends.clone())).await;
+        Ok(())
+    };
+    agent::until_stopped(Box::pin(listened), &stop).await
+}

@@ -1,0 +1,159 @@
+//! Keys of the doors that we open on the network: made or read, kept in a file that only its owner reads, and told
+//! where they are.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use crow_acp::Token;
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use crate::failure::{Code, Exit};
+
+/// As long as the key of a session in a browser: nobody guesses it.
+const TOKEN_BYTES: usize = 32;
+
+/// A shorter one could be guessed over a network.
+const CHARS_MIN: usize = 16;
+
+/// A longer one has no place in the head of a request.
+const CHARS_MAX: usize = 4096;
+
+/// A key, and where clients find it.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) token: Token,
+    file: KeyFile,
+}
+
+#[derive(Debug)]
+enum KeyFile {
+    /// Ours: gone with us.
+    Ours(NamedTempFile),
+    /// The person's: it stays.
+    Named(PathBuf),
+}
+
+impl Key {
+    /// Takes the key of the file that was named, or makes one that lasts as long as we do.
+    pub(crate) fn of(dir: &Path, prefix: &str, named: Option<&Path>) -> Result<Self, Exit> {
+        let failed = |error: io::Error| {
+            let file = named.map(|file| format!(" {}", file.display())).unwrap_or_default();
+            Exit::new(Code::Failed, format!("could not use the token file{file}: {error}"))
+        };
+        match named {
+            Some(file) => Self::named(file).map_err(failed),
+            None => Self::of_ours(dir, prefix).map_err(failed),
+        }
+    }
+
+    /// Makes a key that lasts as long as its file, which only its owner reads.
+    pub(crate) fn of_ours(dir: &Path, prefix: &str) -> io::Result<Self> {
+        let token = random()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let prefix = format!("{prefix}-");
+        let mut file = tempfile::Builder::new().prefix(&prefix).suffix(".token").tempfile_in(dir)?;
+        file.write_all(token.as_bytes())?;
+        file.flush()?;
+        Ok(Self { token: Token::new(token), file: KeyFile::Ours(file) })
+    }
+
+    fn named(path: &Path) -> io::Result<Self> {
+        let file = KeyFile::Named(std::path::absolute(path)?);
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let token = match made {
+            Ok(mut made) => {
+                let token = random()?;
+                made.write_all(token.as_bytes())?;
+                token
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path)?,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { token: Token::new(token), file })
+    }
+
+    /// Says on stdout where the door is and where its key, in one line for whoever started us.
+    pub(crate) fn announce(&self, url: &str) -> io::Result<()> {
+        let path = match &self.file {
+            KeyFile::Ours(file) => file.path(),
+            KeyFile::Named(path) => path,
+        };
+        let line = json!({"url": url, "token_file": path, "pid": std::process::id()});
+        let mut out = io::stdout();
+        writeln!(out, "{line}")?;
+        out.flush()
+    }
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(io::Error::other("others may read it; `chmod 600` it"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(CHARS_MAX as u64 + 1).read_to_string(&mut text)?;
+    let token = text.trim();
+    if !(CHARS_MIN..=CHARS_MAX).contains(&token.len()) || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(io::Error::other("a token is 16 to 4096 letters, digits and signs, without a space"));
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, mode: u32, expected: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let read = Key::named(&file).map(|key| key.token == Token::new(text.trim().to_owned()));
+        assert_eq!(read.map_or_else(|error| error.to_string(), |same| same.to_string()), expected);
+    }
+
+    #[test]
+    fn a_file_with_a_token_is_read() {
+        let odd = "a token is 16 to 4096 letters, digits and signs, without a space";
+        check("0123456789abcdef\n", 0o600, "true");
+        check("0123456789abcdef\n", 0o400, "true");
+        check("0123456789abcdef\n", 0o640, "others may read it; `chmod 600` it");
+        check("0123456789abcde\n", 0o600, odd);
+        check("", 0o600, odd);
+        check("0123456789 abcdef", 0o600, odd);
+        check("0123456789\nabcdef", 0o600, odd);
+        check(&"x".repeat(5000), 0o600, odd);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_written_for_its_owner_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let made = Key::named(&file).unwrap().token;
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(made, Key::named(&file).unwrap().token);
+    }
+
+    #[test]
+    fn a_key_of_ours_goes_with_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = Key::of_ours(folder.path(), "acp").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        drop(key);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,461 @@
+//! `crow-cli acp-bridge` and `crow-cli acp --listen`: what a client over WebSocket sees of them, and what is left.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod peer;
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+};
+
+use crow_testkit::{ModelServer, client::World, leash::Leash};
+use expect_test::{Expect, expect};
+use futures_util::SinkExt;
+use nix::sys::signal::Signal;
+use tokio_tungstenite::tungstenite::Message;
+
+use self::peer::{Client, Server, command};
+
+/// An agent that says what it is told.
+const ECHO: &str = "exec cat";
+
+#[track_caller]
+fn check(heard: &str, expected: &Expect) {
+    expected.assert_eq(heard);
+}
+
+fn nowhere() -> World {
+    World::new("http://127.0.0.1:9/v1")
+}
+
+/// Ends at once; gives the exit code and what was said.
+#[track_caller]
+fn check_refused(world: &World, args: &[&str], expected: &Expect) {
+    let output = command(world, args).output().expect("it runs");
+    let stderr =
+        String::from_utf8_lossy(&output.stderr).replace(&world.home().display().to_string(), "$HOME");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    check(&format!("{:?} {stdout}{stderr}", output.status.code()), expected);
+}
+
+#[tokio::test]
+async fn who_has_no_token_or_comes_from_a_page_is_not_let_in() {
+    let server = Server::to_script(ECHO);
+    let token = format!("Bearer {}", server.token);
+    let cases: [&[(&'static str, &str)]; 6] = [
+        &[],
+        &[("authorization", "Bearer wrong")],
+        &[("authorization", &token), ("origin", "https://evil.example")],
+        &[("authorization", &token), ("host", "evil.example")],
+        &[("authorization", &token), ("host", "localhost")],
+        &[("authorization", &token)],
+    ];
+    let mut heard = String::new();
+    for headers in cases {
+        match server.client_with(headers).await {
+            Ok(_) => heard.push_str("let in\n"),
+            Err(error) => heard.push_str(&format!("{error}\n")),
+        }
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        HTTP error: 401 Unauthorized
+        HTTP error: 401 Unauthorized
+        HTTP error: 403 Forbidden
+        HTTP error: 403 Forbidden
+        let in
+        let in
+    "#]],
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &fs::metadata(&server.token_file).expect("the token").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn each_client_has_an_agent_of_its_own() {
+    let server = Server::to_script("echo \"{\\\"pid\\\":$$}\"; exec cat");
+    let (mut one, mut other) = (server.client().await, server.client().await);
+    let pids = [one.hear().await, other.hear().await];
+    assert_ne!(pids[0], pids[1]);
+    one.say("{\"to\":\"one\"}").await;
+    other.say("{\"to\":\n\"other\"}").await;
+    check(&one.hear().await, &expect![[r#"{"to":"one"}"#]]);
+    check(&other.hear().await, &expect![[r#"{"to": "other"}"#]]);
+}
+
+#[tokio::test]
+async fn slow_and_many_visitors_keep_nobody_out() {
+    let server = Server::to_script(ECHO);
+    let mut slow: Vec<TcpStream> = Vec::new();
+    for _ in 0..60 {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+        stream.write_all(b"GET /acp HTTP/1.1\r\nHost: 127").expect("it listens");
+        slow.push(stream);
+    }
+    let mut client = server.client().await;
+    client.say("{}").await;
+    check(&client.hear().await, &expect!["{}"]);
+    // They are shown out after ten seconds, with an answer or without.
+    let mut rest = Vec::new();
+    let _ = slow[0].read_to_end(&mut rest);
+    client.say("{}").await;
+    check(&client.hear().await, &expect!["{}"]);
+}
+
+#[tokio::test]
+async fn odd_frames_do_no_harm() {
+    let server = Server::to_script(ECHO);
+    let mut client = server.client().await;
+    client.socket.send(Message::binary(vec![0, 1, 2])).await.expect("it listens");
+    let answer = client.hear().await;
+    assert!(answer.contains("-32700") && answer.contains("binary"), "{answer}");
+    client.say("").await;
+    client.say("{}").await;
+    check(&client.hear().await, &expect!["{}"]);
+}
+
+#[tokio::test]
+async fn a_message_of_fifty_megabytes_goes_there_and_back() {
+    let server = Server::to_script(ECHO);
+    let mut client = server.client().await;
+    let large = format!("{{\"large\":\"{}\"}}", "x".repeat(50_000_000));
+    client.say(large.clone()).await;
+    let back = client.hear().await;
+    assert!(back == large, "{} bytes of {} came back", back.len(), large.len());
+}
+
+/// The memory of a process in KiB.
+fn resident(server: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_stops_the_agent() {
+    // Says so in a file for every hundred megabytes that somebody took.
+    let script = "for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
+    let server = Server::to_script(script);
+    let mut client = server.client().await;
+    // Its first words have come, and it is stopped long before it has said all.
+    check(&client.hear().await[..4], &expect!["{{{{"]);
+    let leaving = tokio::task::spawn_blocking(move || {
+        server.wait_until_it_rests();
+        let took = fs::read_to_string(server.world.project().join("took")).unwrap_or_default();
+        (took, resident(&server))
+    });
+    let (took, n_kib) = leaving.await.expect("it rests");
+    assert!(took.is_empty() || took == "1\n", "the agent went on to say {took}");
+    assert!(n_kib < 400_000, "{n_kib} KiB");
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_says_why_in_the_close_frame() {
+    let mut heard = String::new();
+    for script in [
+        "echo '{\"last\":1}'; echo 'no key for the model' >&2; exit 3",
+        "exit 0",
+        "kill -9 $$",
+        "echo 'usage: agent --stdio'; exit 2",
+    ] {
+        let server = Server::to_script(script);
+        let mut client = server.client().await;
+        loop {
+            let said = client.hear().await;
+            heard.push_str(&format!("{said}\n"));
+            if said.starts_with("close") {
+                break;
+            }
+        }
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        {"last":1}
+        close 1011: the agent ended with exit code 3: no key for the model
+        close 1011: the agent ended with exit code 0
+        close 1011: the agent was ended by signal 9
+        close 1011: the agent ended with exit code 2: usage: agent --stdio
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn what_agents_complain_of_is_in_the_log() {
+    let world = nowhere();
+    let log = world.home().join("bridge.log");
+    let args = ["acp-bridge", "--log", &log.display().to_string(), "sh", "-c", "echo 'no key' >&2; exec cat"];
+    let server = Server::start(world, &args);
+    let mut client = server.client().await;
+    client.say("{}").await;
+    client.hear().await;
+    drop(client);
+    server.signal(Signal::SIGTERM);
+    let mut server = server;
+    server.ended();
+    let logged = fs::read_to_string(&log).expect("a log");
+    assert!(logged.contains("no key"), "{logged}");
+    assert!(!logged.contains(&server.token), "the token is in the log");
+    assert_eq!(server.log(), "");
+}
+
+/// Waits for the word of the command on the leash.
+async fn started(client: &mut Client) {
+    check(&client.hear().await, &expect!["{started"]);
+}
+
+/// The command on the leash, as an agent that says one word.
+fn leashed() -> String {
+    Leash::COMMAND.replace("echo started", "echo {started")
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
+    for how in ["goodbye", "nothing", "half a message"] {
+        let server = Server::to_script(&leashed());
+        let mut leash = Leash::new(&server.world.project());
+        let mut client = server.client().await;
+        started(&mut client).await;
+        match how {
+            "goodbye" => client.socket.close(None).await.expect("it listens"),
+            "nothing" => drop(client),
+            _ => {
+                use tokio::io::AsyncWriteExt as _;
+                let half = [0x81, 0x80 | 100, 1, 2, 3, 4, 5, 6, 7];
+                client.socket.get_mut().write_all(&half).await.expect("it listens");
+                drop(client);
+            }
+        }
+        leash.gone(how).await;
+    }
+}
+
+#[tokio::test]
+async fn a_bridge_that_ends_or_is_killed_leaves_no_agent() {
+    for (signal, code) in [(Signal::SIGTERM, Some(0)), (Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
+        let mut server = Server::to_script(&leashed());
+        let mut leash = Leash::new(&server.world.project());
+        let mut client = server.client().await;
+        started(&mut client).await;
+        server.signal(signal);
+        let last = client.hear().await;
+        if signal == Signal::SIGKILL {
+            assert!(last.contains("error") || last == "the end", "{last}");
+        } else {
+            check(&last, &expect!["close 1001: the server ends"]);
+        }
+        drop(client);
+        leash.gone(signal.as_str()).await;
+        let (ended, said) = server.ended();
+        assert_eq!((ended.code(), said.as_str()), (code, ""));
+        assert_eq!(Path::new(&server.token_file).exists(), signal == Signal::SIGKILL);
+    }
+}
+
+#[tokio::test]
+async fn options_are_ours_before_and_after_the_command_and_its_own_behind_two_dashes() {
+    let world = nowhere();
+    let token = world.home().join("token");
+    fs::create_dir(world.home().join("there")).expect("a folder");
+    let (there, token) = (world.home().join("there").display().to_string(), token.display().to_string());
+    let say = "printf '{\"said\":\"%s\"}\\n' \"$PWD $*\"; exec cat";
+    let cases: [&[&str]; 3] = [
+        &["--cwd", &there, "sh", "-c", say, "sh", "acp", "--model", "x", "-q"],
+        &["sh", "-c", say, "sh", "acp", "--model", "x", "-q", "--cwd", &there, "--token-file", &token],
+        &["--token-file", &token, "--", "sh", "-c", say, "sh", "--cwd", "--port", "1", "--help"],
+    ];
+    let mut heard = String::new();
+    let home = world.home().display().to_string();
+    let mut world = world;
+    for case in cases {
+        let args: Vec<&str> = ["acp-bridge"].into_iter().chain(case.iter().copied()).collect();
+        let mut server = Server::start(world, &args);
+        let said = server.client().await.hear().await;
+        heard.push_str(&format!("{}\n", said.replace(&home, "$HOME")));
+        server.signal(Signal::SIGTERM);
+        server.ended();
+        world = server.into_world();
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        {"said":"$HOME/there acp --model x -q"}
+        {"said":"$HOME/there acp --model x -q"}
+        {"said":"$HOME/project --cwd --port 1 --help"}
+    "#]],
+    );
+    assert_eq!(fs::read_to_string(token).expect("the token stays").len(), 64);
+}
+
+#[test]
+fn what_cannot_be_served_ends_with_a_sentence() {
+    let world = nowhere();
+    let refused = |args: &[&str], expected: &Expect| {
+        let args: Vec<&str> = ["acp-bridge"].into_iter().chain(args.iter().copied()).collect();
+        check_refused(&world, &args, expected);
+    };
+    refused(
+        &["no-such-agent", "acp"],
+        &expect![[r#"
+        Some(2) error: there is no program no-such-agent
+        hint: name the command that starts the agent, such as `acp-bridge codex-acp`
+    "#]],
+    );
+    refused(
+        &["./missing"],
+        &expect![[r#"
+        Some(2) error: there is no program ./missing
+        hint: name the command that starts the agent, such as `acp-bridge codex-acp`
+    "#]],
+    );
+    refused(
+        &["--cwd", "missing", "cat"],
+        &expect![[r#"
+        Some(2) error: there is no folder $HOME/project/missing
+    "#]],
+    );
+    refused(
+        &["--host", "no host", "cat"],
+        &expect![[r#"
+        Some(2) error: could not listen on no host: there is no such host
+    "#]],
+    );
+    refused(
+        &["--log", "/missing/log", "cat"],
+        &expect![[r#"
+        Some(1) error: could not write the log /missing/log: No such file or directory (os error 2)
+    "#]],
+    );
+    refused(
+        &["--token-file", "/missing/token", "cat"],
+        &expect![[r#"
+        Some(1) error: could not use the token file /missing/token: No such file or directory (os error 2)
+    "#]],
+    );
+    let short = world.home().join("short");
+    fs::write(&short, "short").expect("a file");
+    fs::set_permissions(&short, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its mode");
+    refused(
+        &["--token-file", &short.display().to_string(), "cat"],
+        &expect![[r#"
+        Some(1) error: could not use the token file $HOME/short: a token is 16 to 4096 letters, digits and signs, without a space
+    "#]],
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_listened_at_is_said_and_leaves_no_token() {
+    let world = nowhere();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let port = address.port().to_string();
+    check_refused(
+        &world,
+        &["acp-bridge", "--host", "192.0.2.1", "cat"],
+        &expect![[r#"
+        Some(1) error: could not listen on 192.0.2.1:0: Cannot assign requested address (os error 99)
+    "#]],
+    );
+    for args in [&["acp-bridge", "--port", &port, "cat"][..], &["acp", "--listen", &address.to_string()]] {
+        let output = command(&world, args).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).replace(&port, "PORT");
+        let said = format!("{:?} {said}", output.status.code());
+        check(
+            &said,
+            &expect![[r#"
+            Some(1) error: could not listen on 127.0.0.1:PORT: Address already in use (os error 98)
+        "#]],
+        );
+    }
+    let left = fs::read_dir(world.home().join(".crow")).expect("the folder").flatten();
+    let left: Vec<_> = left.filter(|entry| entry.path().extension().is_some_and(|e| e == "token")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+const SCRIPT: &str = "text \"Let me look. \" | call read {\"file_path\": \"a.txt\"}\ntext \"It says one.\"";
+
+async fn whole_turn(args: &[&str]) -> (String, String) {
+    let models = ModelServer::start(SCRIPT);
+    let world = World::new(models.base_url());
+    world.configure_more("permissions: { mode: auto, sandbox: off }");
+    world.file("a.txt", "one\n");
+    let project = world.project();
+    let server = Server::start(world, args);
+    let mut client = server.client().await;
+    let first = client.turn(&project, "What does a.txt say?").await;
+    models.replace(SCRIPT);
+    let mut second = server.client().await;
+    let second_turn = second.turn(&project, "What does a.txt say?").await;
+    assert_eq!(models.refused(), Vec::<String>::new(), "the model refused a request");
+    (first, second_turn)
+}
+
+#[tokio::test]
+async fn a_whole_turn_goes_through_the_bridge_and_over_acp_listen() {
+    let crow = env!("CARGO_BIN_EXE_crow-cli");
+    let bridged = whole_turn(&["acp-bridge", crow, "acp"]).await;
+    let served = whole_turn(&["acp", "--listen", "127.0.0.1:0"]).await;
+    check(
+        &bridged.0,
+        &expect![[r#"
+        agent_message_chunk  Let me look. 
+        tool_call  Read a.txt
+        tool_call_update in_progress 
+        tool_call_update completed 
+        agent_message_chunk  It says one.
+        "end_turn""#]],
+    );
+    assert_eq!(bridged.0, bridged.1);
+    assert_eq!(bridged, served);
+}
+
+#[tokio::test]
+async fn acp_listen_ends_with_its_turns() {
+    let models = ModelServer::start("text \"Let me \" | hold | text \"think.\"");
+    let world = World::new(models.base_url());
+    let project = world.project();
+    let mut server = Server::start(world, &["acp", "--listen", "127.0.0.1:0"]);
+    let mut client = server.client().await;
+    let turning = tokio::spawn(async move {
+        let mut heard = Vec::new();
+        client.begin(&project, "go").await;
+        loop {
+            let said = client.hear().await;
+            if said.contains("Let me") {
+                heard.push("Let me".to_owned());
+                return (client, heard);
+            }
+        }
+    });
+    let (mut client, _) = turning.await.expect("it speaks");
+    server.signal(Signal::SIGTERM);
+    let last = loop {
+        let said = client.hear().await;
+        if !said.starts_with('{') {
+            break said;
+        }
+    };
+    check(&last, &expect!["close 1001: the server ends"]);
+    assert_eq!(server.ended().0.code(), Some(0));
+}
+
+#[test]
+fn what_can_be_reached_from_elsewhere_is_said() {
+    let world = nowhere();
+    let mut server = Server::start(world, &["acp-bridge", "--host", "0.0.0.0", "cat"]);
+    server.signal(Signal::SIGTERM);
+    let port = server.port().to_string();
+    let (ended, said) = server.ended();
+    assert_eq!(ended.code(), Some(0));
+    check(
+        &said.replace(&port, "PORT"),
+        &expect![[r#"
+        warning: 0.0.0.0:PORT can be reached from other machines, and nothing is encrypted: whoever reads along has the token
+    "#]],
+    );
+}
