@@ -1,0 +1,150 @@
+//! What a client meets, and how it is told.
+
+use super::*;
+
+/// Answers one connection with these words and tells what came of it.
+async fn meets(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let here = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        if answer.is_empty() {
+            pending::<()>().await;
+        }
+    });
+    let headers = [("Authorization".to_owned(), "Bearer very-secret".to_owned())];
+    let url = format!("ws://{here}/acp?key=very-secret");
+    let patience = if answer.is_empty() { SOON } else { PATIENCE };
+    let error = connect(&url, &headers, Instant::now() + patience).await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+    error.to_string().replace(&here.to_string(), "HERE")
+}
+
+#[tokio::test]
+async fn what_a_client_meets_is_a_sentence() {
+    let mut heard = String::new();
+    for answer in [
+        "HTTP/1.1 401 Unauthorized\r\n\r\n",
+        "HTTP/1.1 403 Forbidden\r\n\r\n",
+        "HTTP/1.1 404 Not Found\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nLocation: ws://elsewhere/\r\n\r\n",
+        "HTTP/1.1 503 Service Unavailable\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nhello",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n\r\n",
+        "SSH-2.0-OpenSSH\r\n",
+        "",
+    ] {
+        heard.push_str(&format!("{}\n", meets(answer).await));
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        HERE refused the connection: the token was refused (HTTP 401)
+        HERE refused the connection: this client is not let in (HTTP 403)
+        HERE refused the connection: there is no agent at this path (HTTP 404)
+        HERE refused the connection: it leads elsewhere, and redirects are not followed; name the place itself (HTTP 302)
+        HERE refused the connection: it has too many clients, or is not ready (HTTP 503)
+        HERE refused the connection: it did not switch to WebSocket (HTTP 200)
+        HERE does not speak WebSocket: WebSocket protocol error: Key mismatch in "Sec-WebSocket-Accept" header
+        HERE does not speak WebSocket: WebSocket protocol error: httparse error: invalid HTTP version
+        HERE does not answer in time
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn addresses_and_headers_that_cannot_be_used_are_refused() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = format!("ws://{}", free.local_addr().unwrap());
+    drop(free);
+    let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let mut heard = String::new();
+    for (url, headers) in [
+        ("http://127.0.0.1/acp", vec![]),
+        ("127.0.0.1:80", vec![]),
+        ("ws://", vec![]),
+        ("ws://user:very-secret@127.0.0.1/", vec![]),
+        ("ws://127.0.0.1:99999/", vec![]),
+        ("ws://127.0.0.1/", header("Host", "evil")),
+        ("ws://127.0.0.1/", header("X", "very-secret\n")),
+        ("ws://127.0.0.1/", header("X Y", "very-secret")),
+        (nobody.as_str(), vec![]),
+    ] {
+        let error = connect(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+        heard.push_str(&format!("{error}\n").replace(&nobody["ws://".len()..], "NOBODY"));
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        the address begins with neither ws:// nor wss://
+        the address begins with neither ws:// nor wss://
+        the address is no URL
+        the address holds a name or password; put the token into a header instead
+        the port is none
+        the header "Host" cannot be sent, it has a name or characters that may not stand there
+        the header "X" cannot be sent, it has a name or characters that may not stand there
+        the header "X Y" cannot be sent, it has a name or characters that may not stand there
+        NOBODY cannot be reached: Connection refused (os error 111)
+    "#]],
+    );
+}
+
+/// A server's certificate that vouches for itself, made once.
+fn certificate() -> &'static rcgen::CertifiedKey<rcgen::KeyPair> {
+    static MADE: std::sync::OnceLock<rcgen::CertifiedKey<rcgen::KeyPair>> = std::sync::OnceLock::new();
+    MADE.get_or_init(|| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap())
+}
+
+fn ours_alone() -> rustls::RootCertStore {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate().cert.der().clone()).unwrap();
+    roots
+}
+
+#[tokio::test]
+async fn encrypted_servers_are_reached_when_they_are_who_they_say() {
+    let key = rustls::pki_types::PrivateKeyDer::try_from(certificate().signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.unwrap().with_no_client_auth();
+    let config = config.with_single_cert(vec![certificate().cert.der().clone()], key).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        let tls = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let Ok(stream) = tls.accept(stream).await else { continue };
+            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+            let said = socket.next().await.unwrap().unwrap();
+            socket.send(said).await.unwrap();
+        }
+    });
+    let mut heard = String::new();
+    for (host, roots) in
+        [("localhost", ours_alone as fn() -> _), ("127.0.0.1", ours_alone), ("localhost", known_roots)]
+    {
+        let url = format!("wss://{host}:{port}");
+        let connected = connect_with(&url, &[], Instant::now() + PATIENCE, (NEVER, roots)).await;
+        match connected {
+            Ok(mut lines) => {
+                lines.outgoing.send("{}".to_owned()).await.unwrap();
+                heard.push_str(&format!("{:?}\n", lines.incoming.next().await));
+            }
+            Err(error) => heard.push_str(&format!("{error}\n").replace(&port.to_string(), "PORT")),
+        }
+    }
+    check(
+        &heard,
+        &expect![[r#"
+        Some(Ok("{}"))
+        127.0.0.1:PORT cannot be reached: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")
+        localhost:PORT cannot be reached: invalid peer certificate: UnknownIssuer
+    "#]],
+    );
+    serving.abort();
+}
