@@ -1,9 +1,13 @@
 //! The client's end of a connection: drives an agent and hears what it says.
 
 mod events;
+mod opened;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -16,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use self::events::{
     ClientEvent, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason,
 };
+pub use self::opened::{OpenedSession, SessionOption};
 use self::wanted::Request;
 pub use self::wanted::{Upstream, Want, Wanted};
 use crate::abilities::Abilities;
@@ -47,6 +52,8 @@ pub struct AgentAbilities {
     pub resumes: bool,
     /// It takes words for a turn that runs.
     pub steers: bool,
+    /// It opens copies of stored sessions.
+    pub forks: bool,
 }
 
 /// How a turn ended, as its agent says.
@@ -63,6 +70,7 @@ pub struct Prompted {
 pub struct Connection {
     agent: sdk::v1::ConnectionTo<sdk::Agent>,
     abilities: AgentAbilities,
+    why_gone: Arc<OnceLock<String>>,
 }
 
 impl Connection {
@@ -71,15 +79,28 @@ impl Connection {
         self.abilities
     }
 
+    /// Waits until the agent has gone.
+    pub async fn closed(&self) {
+        self.agent.incoming_closed().await;
+    }
+
+    /// Tells that the agent has gone, and why where that is known.
+    pub fn gone(&self) -> Option<Failure> {
+        self.agent.is_incoming_closed().then(|| gone(&self.why_gone))
+    }
+
     /// Opens a session.
-    pub async fn new_session(&self, cwd: &Path) -> Result<SessionId, Failure> {
+    pub async fn new_session(&self, cwd: &Path) -> Result<OpenedSession, Failure> {
         let opened = self.request(wire::NewSessionRequest::new(cwd)).await?;
-        Ok(SessionId::new(&*opened.session_id.0))
+        let session = SessionId::new(&*opened.session_id.0);
+        Ok(OpenedSession { session, options: v1::session_options(opened.config_options) })
     }
 
     /// Opens a stored session; what was said in it is heard before this returns.
-    pub async fn load_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
-        self.request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
+    pub async fn load_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
+        let opened = self.request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await?;
+        let options = v1::session_options(opened.config_options);
+        Ok(OpenedSession { session: session.clone(), options })
     }
 
     /// Opens a stored session and hears nothing of what was said in it.
@@ -87,10 +108,11 @@ impl Connection {
         self.request(wire::ResumeSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
     }
 
-    /// Opens a copy of a stored session and gives its name.
-    pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<SessionId, Failure> {
+    /// Opens a copy of a stored session, which has a name of its own.
+    pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
         let opened = self.request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;
-        Ok(SessionId::new(&*opened.session_id.0))
+        let session = SessionId::new(&*opened.session_id.0);
+        Ok(OpenedSession { session, options: v1::session_options(opened.config_options) })
     }
 
     /// Changes an option of a session.
@@ -131,7 +153,15 @@ impl Connection {
     where
         R::Response: Send,
     {
-        self.agent.send_request(request).block_task().await.map_err(|error| v1::failure(&error))
+        let answered = self.agent.send_request(request).block_task().await;
+        if let Err(error) = &answered
+            && sdk::is_incoming_transport_closed(error)
+        {
+            // Requests fail a moment before the connection counts as closed; whoever hears of it relies on that.
+            self.closed().await;
+            return Err(gone(&self.why_gone));
+        }
+        answered.map_err(|error| v1::failure(&error))
     }
 }
 
@@ -143,21 +173,28 @@ pub async fn drive<R>(
     main: impl AsyncFnOnce(Connection) -> R,
 ) -> Result<R, Failure> {
     let ear = Ear(events);
+    let why_gone = Arc::default();
+    let incoming = ended(paced(lines.incoming), Arc::clone(&why_gone));
     let driven = listening(&ear)
-        .connect_with(sdk::Lines::new(lines.outgoing, paced(lines.incoming)), async |agent| {
+        .connect_with(sdk::Lines::new(lines.outgoing, incoming), async |agent| {
             let said = agent.send_request(v1::hello(hello)).block_task();
             let answer = match tokio::time::timeout(HELLO_WAIT_MAX, said).await {
-                Ok(answer) => answer?,
+                Ok(Ok(answer)) => answer,
+                Ok(Err(error)) if sdk::is_incoming_transport_closed(&error) => {
+                    return Ok(Err(gone(&why_gone)));
+                }
+                Ok(Err(error)) => return Ok(Err(v1::failure(&error))),
                 Err(_) => return Ok(Err(silent())),
             };
             match v1::agent_abilities(&answer) {
-                Ok(abilities) => Ok(Ok(main(Connection { agent, abilities }).await)),
+                Ok(abilities) => Ok(Ok(main(Connection { agent, abilities, why_gone }).await)),
                 Err(failure) => Ok(Err(failure)),
             }
         })
         .await;
     driven.map_err(|error| {
-        Failure::new(FailureKind::Protocol, format!("The connection to the agent broke: {}.", error.message))
+        let why = v1::failure(&error).sentence;
+        Failure::new(FailureKind::Connection, format!("The connection to the agent broke: {why}."))
     })?
 }
 
@@ -174,6 +211,23 @@ fn paced(mut lines: IncomingLines) -> IncomingLines {
         lines.poll_next_unpin(cx)
     });
     paced.boxed()
+}
+
+/// Makes an end of a broken connection, and keeps why: what was heard before it is still to be told.
+fn ended(lines: IncomingLines, why: Arc<OnceLock<String>>) -> IncomingLines {
+    let lines = lines.scan((), move |(), line| {
+        let line = line.map_err(|error| why.set(error.to_string())).ok();
+        std::future::ready(line.map(Ok))
+    });
+    lines.boxed()
+}
+
+fn gone(why: &OnceLock<String>) -> Failure {
+    let sentence = match why.get() {
+        Some(why) => format!("The agent has gone: {why}."),
+        None => "The agent has gone.".to_owned(),
+    };
+    Failure::new(FailureKind::Connection, sentence)
 }
 
 fn silent() -> Failure {

@@ -17,8 +17,8 @@ mod v1;
 
 pub use abilities::Abilities;
 pub use client::{
-    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, PermissionAnswer,
-    PermissionChoice, PermissionQuestion, Prompted, StopReason, Upstream, Want, Wanted, drive,
+    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, OpenedSession, PermissionAnswer,
+    PermissionChoice, PermissionQuestion, Prompted, SessionOption, StopReason, Upstream, Want, Wanted, drive,
 };
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};

@@ -19,6 +19,7 @@ mod beyond;
 mod calls;
 mod client_side;
 mod heard;
+mod opened;
 mod opening;
 mod permission;
 mod refused;
@@ -30,6 +31,7 @@ pub(crate) use client_side::{
     terminal_id, terminal_output, wait_for_exit, write_file,
 };
 pub(crate) use heard::{heard, question, stop_reason};
+pub(crate) use opened::session_options;
 pub(crate) use opening::{
     abilities, config_options, initialized, place, session_forked, session_loaded, session_opened,
     session_page, session_resumed, sign_in_method,
@@ -99,7 +101,12 @@ pub(crate) fn failure(error: &sdk::Error) -> Failure {
         (None, -32000) => FailureKind::AuthRequired,
         (None, _) => FailureKind::Internal,
     };
-    Failure::new(kind, field("details").unwrap_or(&error.message))
+    let sentence = match (field("details"), data.and_then(Value::as_str)) {
+        (Some(details), _) => details.to_owned(),
+        (None, Some(details)) => format!("{}: {details}", error.message),
+        (None, None) => error.message.clone(),
+    };
+    Failure::new(kind, sentence)
 }
 
 /// Spells an update; `None` where this version has no word for it.

@@ -69,6 +69,7 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
     Ok(AgentAbilities {
         loads: answer.agent_capabilities.load_session,
         resumes: answer.agent_capabilities.session_capabilities.resume.is_some(),
+        forks: answer.agent_capabilities.session_capabilities.fork.is_some(),
         steers: steering.and_then(|steering| steering.get("supported")).and_then(Value::as_bool)
             == Some(true),
     })

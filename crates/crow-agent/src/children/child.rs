@@ -256,10 +256,12 @@ impl Child {
             match opening {
                 Opening::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
                 Opening::New { model } => {
-                    let session = connection.new_session(&cwd).await?;
+                    let opened = connection.new_session(&cwd).await?;
                     if let Some(model) = model {
-                        connection.set_option(&session, "model", &model).await?;
+                        let option = opened.option("model").map_or("model", |option| option.id.as_str());
+                        connection.set_option(&opened.session, option, &model).await?;
                     }
+                    let session = opened.session;
                     let stored = store.set_agent_session(&task, session.as_str()).await;
                     stored.map_err(crate::run_turn::store_failure)?;
                     Ok(session)
@@ -268,7 +270,7 @@ impl Child {
                     let session = SessionId::new(name);
                     match (abilities.resumes, abilities.loads) {
                         (true, _) => connection.resume_session(&session, &cwd).await?,
-                        (false, true) => connection.load_session(&session, &cwd).await?,
+                        (false, true) => connection.load_session(&session, &cwd).await.map(drop)?,
                         (false, false) => {
                             let why = "this agent cannot go on with an earlier session; give a new task";
                             return Err(Failure::new(crow_core::FailureKind::InvalidValue, why));

@@ -264,11 +264,11 @@ async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
             let session = SessionId::new(id);
             let opened = match plan.args.fork {
                 true => connection.fork_session(&session, &plan.cwd).await,
-                false => connection.load_session(&session, &plan.cwd).await.map(|()| session),
+                false => connection.load_session(&session, &plan.cwd).await,
             };
-            opened.map_err(|failure| exit_of(&failure))?
+            opened.map_err(|failure| exit_of(&failure))?.session
         }
-        None => connection.new_session(&plan.cwd).await.map_err(|failure| exit_of(&failure))?,
+        None => connection.new_session(&plan.cwd).await.map_err(|failure| exit_of(&failure))?.session,
     };
     let mode = plan.args.mode.map(|mode| ("mode", mode.as_str().to_owned()));
     let model = plan.args.model.clone().map(|model| ("model", model));

@@ -1,0 +1,168 @@
+use expect_test::{Expect, expect};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::transport::duplex;
+use crate::{Abilities, ClientEvent, Hello, drive};
+
+fn hello() -> Hello {
+    Hello { version: "1", abilities: Abilities::default() }
+}
+
+/// Drives an agent that answers each request with the next of `answers`, and goes when there is none left. Shows what
+/// came of a session with it.
+async fn driven(answers: &[Value]) -> String {
+    let (client, mut agent) = duplex();
+    let (events, _heard) = mpsc::channel(1);
+    let answering = async {
+        for answer in answers {
+            let asked: Value = serde_json::from_str(&agent.incoming.next().await.unwrap().unwrap()).unwrap();
+            let mut answer = answer.clone();
+            answer["jsonrpc"] = "2.0".into();
+            answer["id"] = asked["id"].clone();
+            agent.outgoing.send(answer.to_string()).await.unwrap();
+        }
+        drop(agent);
+    };
+    let driven = drive(client, hello(), events, async |connection| {
+        let opened = connection.new_session(std::path::Path::new("/")).await;
+        format!("{:?}\n{opened:#?}\ngone: {}\n", connection.abilities(), connection.gone().is_some())
+    });
+    let (driven, ()) = tokio::join!(driven, answering);
+    driven.unwrap_or_else(|failure| format!("{}: {}\n", failure.kind.as_str(), failure.sentence))
+}
+
+async fn check(answers: &[Value], expected: Expect) {
+    expected.assert_eq(&driven(answers).await);
+}
+
+#[tokio::test]
+async fn what_an_agent_offers_is_read() {
+    let can = json!({"loadSession": true, "sessionCapabilities": {"fork": {}}});
+    let choices = json!([{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]);
+    let models = json!([{"group": "a", "name": "A", "options": [{"value": "a/1", "name": "1"}]}]);
+    let options = json!([
+        {"id": "approval", "name": "Approval", "category": "mode", "type": "select", "currentValue": "ask", "options": choices},
+        {"id": "model", "name": "Model", "type": "select", "currentValue": "a/1", "options": models},
+        {"id": "odd", "name": "Odd", "type": "boolean", "currentValue": true},
+    ]);
+    check(
+        &[
+            json!({"result": {"protocolVersion": 1, "agentCapabilities": can}}),
+            json!({"result": {"sessionId": "s-1", "configOptions": options}}),
+        ],
+        expect![[r#"
+            AgentAbilities { loads: true, resumes: false, steers: false, forks: true }
+            Ok(
+                OpenedSession {
+                    session: SessionId(
+                        "s-1",
+                    ),
+                    options: [
+                        SessionOption {
+                            id: "approval",
+                            category: Some(
+                                "mode",
+                            ),
+                            values: [
+                                "ask",
+                                "code",
+                            ],
+                        },
+                        SessionOption {
+                            id: "model",
+                            category: None,
+                            values: [
+                                "a/1",
+                            ],
+                        },
+                    ],
+                },
+            )
+            gone: true
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn agents_that_cannot_be_driven() {
+    check(
+        &[json!({"result": {"protocolVersion": 7}})],
+        expect![[r#"
+            internal: Invalid request: unsupported ACP protocol version 7; this endpoint only supports ACP protocol version 1
+        "#]],
+    )
+    .await;
+    let refused = json!({"code": -32000, "message": "Authentication required"});
+    check(
+        &[json!({"error": refused})],
+        expect![[r#"
+        auth_required: Authentication required
+    "#]],
+    )
+    .await;
+    check(
+        &[json!({"result": []})],
+        expect![[r#"
+            invalid_value: Invalid params: initialize.protocolVersion must be a valid ACP protocol version
+        "#]],
+    )
+    .await;
+    check(
+        &[],
+        expect![[r#"
+            connection: The connection to the agent broke: Internal error: broken pipe.
+        "#]],
+    )
+    .await;
+    check(
+        &[json!({"result": {"protocolVersion": 1}})],
+        expect![[r#"
+            AgentAbilities { loads: false, resumes: false, steers: false, forks: false }
+            Err(
+                Failure {
+                    kind: Connection,
+                    sentence: "The agent has gone.",
+                },
+            )
+            gone: true
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_says_nothing() {
+    let (client, _agent) = duplex();
+    let (events, _heard) = mpsc::channel(1);
+    let driven = drive(client, hello(), events, async |_| ()).await;
+    expect!["The agent did not answer `initialize` within 60 s."].assert_eq(&driven.unwrap_err().sentence);
+}
+
+#[tokio::test]
+async fn a_question_that_is_withdrawn_closes_its_place() {
+    let (client, mut agent) = duplex();
+    let (events, mut heard) = mpsc::channel(1);
+    let asking = async {
+        let asked: Value = serde_json::from_str(&agent.incoming.next().await.unwrap().unwrap()).unwrap();
+        let hello = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"protocolVersion": 1}});
+        let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
+        let question =
+            json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params});
+        let withdrawal = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 7}});
+        for line in [hello, question, withdrawal] {
+            agent.outgoing.send(line.to_string()).await.unwrap();
+        }
+        agent.incoming.next().await.unwrap().unwrap()
+    };
+    let driven = drive(client, hello(), events, async |_| match heard.recv().await {
+        Some(ClientEvent::Permission { mut answer, .. }) => answer.closed().await,
+        other => unreachable!("{other:?}"),
+    });
+    let (driven, answered) = tokio::join!(driven, asking);
+    driven.unwrap();
+    expect![[r#"{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}"#]]
+        .assert_eq(&answered);
+}

@@ -1,0 +1,33 @@
+//! Reads what an agent offers when a client begins a session with it.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the protocol's enums are open: what is new is passed over"
+)]
+
+use agent_client_protocol as sdk;
+use sdk::v1::schema as wire;
+
+use crate::client::SessionOption;
+
+/// Reads what can be chosen in a session.
+pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<SessionOption> {
+    options.unwrap_or_default().into_iter().filter_map(session_option).collect()
+}
+
+fn session_option(option: wire::SessionConfigOption) -> Option<SessionOption> {
+    let wire::SessionConfigKind::Select(select) = option.kind else { return None };
+    let choices = match select.options {
+        wire::SessionConfigSelectOptions::Ungrouped(choices) => choices,
+        wire::SessionConfigSelectOptions::Grouped(groups) => {
+            groups.into_iter().flat_map(|group| group.options).collect()
+        }
+        _ => Vec::new(),
+    };
+    let category = option.category.and_then(|category| match category {
+        wire::SessionConfigOptionCategory::Mode => Some("mode"),
+        wire::SessionConfigOptionCategory::Model => Some("model"),
+        _ => None,
+    });
+    let values = choices.into_iter().map(|choice| choice.value.0.to_string()).collect();
+    Some(SessionOption { id: option.id.0.to_string(), category, values })
+}
