@@ -117,19 +117,21 @@ fn own_agent(settings: &Settings) -> Option<AgentServer> {
 
 /// What the tools that Crow brings along work with.
 pub(crate) fn equipment(settings: &Settings) -> Equipment {
-    let warden = about().program.map(|exe| {
-        let protected = vec![crow_tools::resolve(&settings.dir)];
-        let rules =
-            StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
-        Warden::new(exe, rules)
-    });
     Equipment {
         spill_dir: spill_dir(settings),
         terminals: settings.terminals,
-        warden,
+        warden: warden(settings),
         soft_limit: None,
         web: settings.web.clone(),
     }
+}
+
+/// What stands between us and the programs that we start.
+pub(crate) fn warden(settings: &Settings) -> Option<Warden> {
+    let exe = about().program?;
+    let protected = vec![crow_tools::resolve(&settings.dir)];
+    let rules = StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
+    Some(Warden::new(exe, rules))
 }
 
 /// Where output goes that is too long for the model.

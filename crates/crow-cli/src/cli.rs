@@ -1,10 +1,10 @@
 //! The command line, as it is typed. Decides nothing.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsStr, net::SocketAddr, path::PathBuf};
 
 use clap::{
-    Args, Parser, Subcommand,
-    builder::{PossibleValuesParser, TypedValueParser},
+    Arg, Args, Parser, Subcommand,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 use crow_core::Mode;
 
@@ -58,11 +58,13 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// List the configured models
     Models(ModelsArgs),
+    /// List the agents that can be driven
+    Agents(AgentsArgs),
     /// List the tools that every session has
     Tools(ToolsArgs),
     /// Take back what the last turn of a session did to files
     Undo(UndoArgs),
-    /// Check the configuration, keys, database, servers, shell and sandbox, and say what to do
+    /// Check the configuration, keys, database, servers, agents, shell and sandbox, and say what to do
     Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions {
@@ -149,12 +151,15 @@ pub(crate) struct RunArgs {
     /// Read the prompt from this file; `-` is stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Use this configured model
+    /// Use this configured model, or one of the other agent's
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How much the agent may do on its own
-    #[arg(long, value_name = "MODE", value_parser = modes())]
-    pub(crate) mode: Option<Mode>,
+    /// How much the agent may do on its own; another agent may have other modes
+    #[arg(long, value_name = "MODE", value_parser = OurModes)]
+    pub(crate) mode: Option<String>,
+    /// Drive this agent of `agent_servers` instead of Crow's own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Allow everything without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -299,6 +304,14 @@ pub(crate) struct ModelsArgs {
     pub(crate) json: bool,
 }
 
+/// How to list agents.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
 /// What to take back.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
@@ -316,7 +329,23 @@ pub(crate) struct UndoArgs {
     pub(crate) json: bool,
 }
 
-fn modes() -> impl TypedValueParser<Value = Mode> {
-    let names = PossibleValuesParser::new(Mode::ALL.map(Mode::as_str));
-    names.try_map(|name| Mode::parse(&name).ok_or("not a mode"))
+/// Names our modes and takes any: another agent has modes of its own.
+#[derive(Debug, Clone)]
+struct OurModes;
+
+impl TypedValueParser for OurModes {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Mode::ALL.into_iter().map(|mode| PossibleValue::new(mode.as_str()))))
+    }
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::{
     agent::equipment,
+    agents::{self, Place},
     cli::DoctorArgs,
     failure::{Code, Exit},
     init,
@@ -108,7 +109,8 @@ pub(crate) async fn run(
             old_folder(dir, env, &mut report)?;
             models(&settings, &mut report).await?;
             database(&settings.database, &mut report).await?;
-            servers(&settings, cwd, &mut report).await?;
+            servers(&settings, cwd.clone(), &mut report).await?;
+            agents(&settings, &Place { env, cwd: &cwd }, &mut report)?;
         }
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -235,6 +237,27 @@ async fn servers<W: Write>(
         report.add(Finding::new(format!("mcp {}", server.name), finding.0, finding.1))?;
     }
     own.stop();
+    Ok(())
+}
+
+/// Looks for the programs of agents; starts none and connects to none.
+fn agents<W: Write>(settings: &Settings, place: &Place<'_>, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    for server in &settings.agent_servers {
+        let written = &settings.agents_written[&server.name];
+        let finding = match agents::program(server, place) {
+            Some(Some(program)) => (State::Ok, format!("{} is there, it was not started", program.display())),
+            Some(None) => {
+                let program = written.split(' ').next().unwrap_or_default();
+                let name = &server.name;
+                let text = format!(
+                    "there is no program {program}; install it, or name its path in agent_servers.{name}.command"
+                );
+                (State::Problem, text)
+            }
+            None => (State::Ok, format!("{written} is an address, nobody was asked there")),
+        };
+        report.add(Finding::new(format!("agent {}", server.name), finding.0, finding.1))?;
+    }
     Ok(())
 }
 

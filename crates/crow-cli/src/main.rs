@@ -1,6 +1,7 @@
 //! The binary: arguments in, exit code out.
 
 mod agent;
+mod agents;
 mod auth;
 mod bridge;
 mod came_over;
@@ -82,15 +83,17 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
         Command::Run(args) => {
             log::start(&dir, volume);
-            let _copies = Copies::beside(&load(&dir, &env)?.database);
-            run::run(args, Source { dir, env: Arc::new(env) }, &current_dir()?)?;
+            let settings = load(&dir, &env)?;
+            let (_copies, source) = (Copies::beside(&settings.database), Source { dir, env: Arc::new(env) });
+            run::run(args, &settings, source, &current_dir()?)?;
         }
-        Command::Demo => demo::run(run::screen(run::Onward::Gone), demo::pace(), &mut out)?,
+        Command::Demo => demo::run(run::screen(), demo::pace(), &mut out)?,
         Command::Mcp(args) => {
             log::start(&dir, volume);
             mcp::run(&args, &load(&dir, &env)?, &current_dir()?)?;
         }
         Command::Tools(args) => tools::run(&args, &load(&dir, &env)?, &mut out)?,
+        Command::Agents(args) => agents::run(&args, &load(&dir, &env)?, &env, &current_dir()?, &mut out)?,
         Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;

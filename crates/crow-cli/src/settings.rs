@@ -22,6 +22,7 @@ use crow_tools::{Terminals, WebAccess};
 
 pub(crate) use self::{
     error::{ConfigError, Warning},
+    known::nearest,
     load::RepositoryReader,
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };

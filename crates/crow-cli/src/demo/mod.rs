@@ -25,7 +25,7 @@ use crate::{
     agent,
     cli::RunArgs,
     failure::{Code, Exit},
-    run::{self, Plan, Speaker},
+    run::{self, Onward, Plan, Speaker},
     settings::{RepositoryReader, Settings},
 };
 
@@ -89,10 +89,12 @@ async fn show(
         file: None,
         model: None,
         mode: None,
+        agent: None,
         yes: true,
         json: false,
     };
-    let plan = Plan { args, cwd: project.to_owned(), first: Some(TASK.into()), speaker };
+    let first = Some(TASK.into());
+    let plan = Plan { args, cwd: project.to_owned(), first, speaker, onward: Onward::Gone };
     run::drive(plan, move || {
         let settings = settings.clone();
         std::future::ready(agent::kit((*settings).clone()))

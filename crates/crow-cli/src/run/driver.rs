@@ -1,18 +1,20 @@
 //! Drives an agent through its turns. The one place that waits for the agent, the keyboard and the person's
 //! interrupts at once.
 
-use std::{io, time::Duration};
+use std::{collections::VecDeque, io, time::Duration};
 
-use crow_acp::{ClientEvent, Connection, PermissionAnswer, PermissionQuestion, StopReason, Subject, Until};
-use crow_core::{Failure, SessionId};
+use crow_acp::{
+    ClientEvent, Connection, OpenedSession, PermissionAnswer, PermissionQuestion, StopReason, Subject, Until,
+};
+use crow_core::{Failure, FailureKind, SessionId};
 use tokio::{
     sync::{mpsc, oneshot},
     time::MissedTickBehavior,
 };
 
 use super::{
-    Plan, exit_of,
-    plain::Paint,
+    Onward, Plan, exit_of,
+    plain::{Paint, one_line},
     question::{self, Allows},
     signals::{Signals, Wish},
     speak::{self, Typed},
@@ -20,7 +22,10 @@ use super::{
 use crate::failure::{Code, Exit};
 
 /// How often what turns on the screen moves on; slower looks stuck, faster nervous.
-const BEAT: Duration = Duration::from_millis(120);
+pub(super) const BEAT: Duration = Duration::from_millis(120);
+
+/// Questions kept for the prompt: of as many children at once nobody answers more.
+const QUESTIONS_KEPT_MAX: usize = 64;
 
 /// How a turn came out for the person, who may go on after it.
 type TurnEnd = Result<(), Exit>;
@@ -32,42 +37,57 @@ pub(super) struct Driver {
     pub(super) signals: Signals,
     pub(super) plan: Plan,
     pub(super) typed: Typed,
-    pub(super) refused: Refused,
+    refused: Refused,
+    /// The question that stands on the screen; what ends a turn leaves it there, it may be about something else.
+    pub(super) asked: Option<Asked>,
+    /// Questions that came with the end of a turn.
+    pub(super) kept: VecDeque<ClientEvent>,
 }
 
 /// Whether a call of the turn was refused because nobody could be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+enum Refused {
     Nothing,
     Something,
 }
 
 /// A question that waits for the person.
-struct Asked {
+pub(super) struct Asked {
     question: Box<PermissionQuestion>,
     answer: oneshot::Sender<PermissionAnswer>,
 }
 
 /// What the person wants next.
-enum Spoken {
+pub(super) enum Spoken {
     Prompt(String),
     End,
 }
 
 /// What the next interrupt does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interrupt {
+pub(super) enum Interrupt {
     Cancels,
     Leaves,
 }
 
 impl Driver {
+    pub(super) fn new(
+        connection: Connection,
+        heard: mpsc::Receiver<ClientEvent>,
+        signals: Signals,
+        plan: Plan,
+    ) -> Self {
+        let (typed, kept) = (Typed::default(), VecDeque::new());
+        Self { connection, heard, signals, plan, typed, refused: Refused::Nothing, asked: None, kept }
+    }
+
     /// Opens the session and goes through its prompts.
     pub(super) async fn run(mut self) -> Result<(), Exit> {
         let session = self.open().await?;
         self.plan.speaker.session(&session)?;
         let done = self.prompts(&session).await;
-        let bye = self.plan.speaker.goodbye(&session);
+        let onward = if self.connection.abilities().loads { self.plan.onward } else { Onward::Gone };
+        let bye = self.plan.speaker.goodbye(&session, onward, self.plan.args.agent.as_deref());
         done?;
         Ok(bye?)
     }
@@ -115,36 +135,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for the next prompt, past empty lines.
-    async fn next_prompt(&mut self) -> Result<Spoken, Exit> {
-        self.plan.speaker.pause()?;
-        speak::mark("› ")?;
-        loop {
-            tokio::select! {
-                biased;
-                _ = self.signals.next() => {
-                    speak::mark("\n")?;
-                    return Err(Exit::quiet(Code::Interrupted));
-                }
-                line = self.typed.line() => match line? {
-                    None => {
-                        speak::mark("\n")?;
-                        return Ok(Spoken::End);
-                    }
-                    Some(line) => match line.trim() {
-                        "exit" | "quit" => return Ok(Spoken::End),
-                        "" => speak::mark("› ")?,
-                        _ => return Ok(Spoken::Prompt(line)),
-                    },
-                },
-                // Between turns an agent only keeps its lists up to date.
-                event = self.heard.recv() => if event.is_none() {
-                    return Err(Exit::new(Code::Failed, "the agent is gone"));
-                },
-            }
-        }
-    }
-
     /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
     async fn turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnEnd, Exit> {
         let connection = self.connection.clone();
@@ -155,7 +145,6 @@ impl Driver {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupt = Interrupt::Cancels;
-        let mut asked: Option<Asked> = None;
         self.refused = Refused::Nothing;
         self.plan.speaker.begin()?;
         let ended = loop {
@@ -166,35 +155,66 @@ impl Driver {
                         connection.cancel(session);
                         self.plan.speaker.stopping()?;
                         interrupt = Interrupt::Leaves;
-                        // A question that is dropped tells the agent that nobody answers.
-                        if asked.take().is_some() {
-                            speak::mark("\n")?;
-                        }
+                        self.drop_question()?;
                     }
                     (Wish::End, _) | (_, Interrupt::Leaves) => return Err(Exit::quiet(Code::Interrupted)),
                 },
-                typed = self.typed.answer(), if asked.is_some() => asked = answered(asked.take(), typed?)?,
+                typed = self.typed.answer(), if self.asked.is_some() => self.on_answer(typed?)?,
+                () = withdrawn(&mut self.asked) => self.drop_question()?,
                 // While a question stands on the screen nothing is written over it.
-                event = self.heard.recv(), if asked.is_none() => match event {
-                    Some(event) => asked = self.on_event(event, interrupt)?,
+                event = self.heard.recv(), if self.asked.is_none() => match event {
+                    Some(event) => self.asked = self.on_event(event, interrupt)?,
                     None => break ended.await,
                 },
                 ended = &mut ended => break ended,
-                _ = beat.tick(), if asked.is_none() => self.plan.speaker.beat()?,
+                _ = beat.tick(), if self.asked.is_none() => self.plan.speaker.beat()?,
             }
         };
-        if asked.is_some() {
-            speak::mark("\n")?;
-        }
-        drop(asked);
-        while let Ok(event) = self.heard.try_recv() {
-            // A question of a turn that has ended is dropped, which is an answer.
-            self.on_event(event, Interrupt::Leaves)?;
-        }
+        self.finish(interrupt)?;
         self.settle(ended)
     }
 
-    fn on_event(&mut self, event: ClientEvent, interrupt: Interrupt) -> Result<Option<Asked>, Exit> {
+    /// Takes in what came before the end of the turn. A question may be about something that goes on behind turns,
+    /// so it is kept for the prompt that follows; without one, and after a stop, it is dropped, which is an answer.
+    fn finish(&mut self, interrupt: Interrupt) -> Result<(), Exit> {
+        let keeps = self.plan.args.interactive && interrupt == Interrupt::Cancels;
+        if !keeps {
+            self.drop_question()?;
+        }
+        while let Ok(event) = self.heard.try_recv() {
+            match event {
+                ClientEvent::Permission { .. } if keeps && self.kept.len() < QUESTIONS_KEPT_MAX => {
+                    self.kept.push_back(event);
+                }
+                ClientEvent::Permission { .. } => {}
+                ClientEvent::Heard { .. }
+                | ClientEvent::Wanted(_)
+                | ClientEvent::Claim { .. }
+                | ClientEvent::Released { .. } => drop(self.on_event(event, interrupt)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the question off that stands on the screen, which tells the agent that nobody answers.
+    pub(super) fn drop_question(&mut self) -> Result<(), Exit> {
+        if self.asked.take().is_some() {
+            speak::mark("\n")?;
+        }
+        Ok(())
+    }
+
+    /// Takes a line for an answer; what is none keeps the question standing.
+    pub(super) fn on_answer(&mut self, typed: Option<String>) -> Result<(), Exit> {
+        self.asked = answered(self.asked.take(), typed)?;
+        Ok(())
+    }
+
+    pub(super) fn on_event(
+        &mut self,
+        event: ClientEvent,
+        interrupt: Interrupt,
+    ) -> Result<Option<Asked>, Exit> {
         let (question, answer) = match event {
             ClientEvent::Heard { heard, .. } => {
                 self.plan.speaker.heard(heard)?;
@@ -223,11 +243,17 @@ impl Driver {
             give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on".into() });
             return Ok(None);
         }
-        self.plan.speaker.pause()?;
         self.typed.set_aside()?;
-        speak::mark(&(question::lines(&question, Paint::of_stderr()).join("\n") + "\n"))?;
-        mark_answers(&question)?;
-        Ok(Some(Asked { question, answer }))
+        let asked = Asked { question, answer };
+        self.show_question(&asked)?;
+        Ok(Some(asked))
+    }
+
+    /// Puts a question on the screen.
+    pub(super) fn show_question(&mut self, asked: &Asked) -> Result<(), Exit> {
+        self.plan.speaker.pause()?;
+        speak::mark(&(question::lines(&asked.question, Paint::of_stderr()).join("\n") + "\n"))?;
+        Ok(mark_answers(&asked.question)?)
     }
 
     fn settle(&mut self, ended: Result<StopReason, Failure>) -> Result<TurnEnd, Exit> {
@@ -235,7 +261,12 @@ impl Driver {
             Ok(reason) => reason,
             Err(failure) => {
                 self.plan.speaker.error(&failure)?;
-                return Ok(Err(exit_of(&failure)));
+                // There is no turn after this one.
+                return if self.connection.gone().is_some() {
+                    Err(exit_of(&failure))
+                } else {
+                    Ok(Err(exit_of(&failure)))
+                };
             }
         };
         self.plan.speaker.result(reason)?;
@@ -259,27 +290,66 @@ impl Driver {
 }
 
 async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
-    let session = match plan.args.session.clone() {
-        Some(id) => {
-            let session = SessionId::new(id);
-            let opened = match plan.args.fork {
-                true => connection.fork_session(&session, &plan.cwd).await,
-                false => connection.load_session(&session, &plan.cwd).await,
-            };
-            opened.map_err(|failure| exit_of(&failure))?.session
-        }
-        None => connection.new_session(&plan.cwd).await.map_err(|failure| exit_of(&failure))?.session,
+    let can = connection.abilities();
+    let opened = match (&plan.args.session, plan.args.fork) {
+        (None, _) => connection.new_session(&plan.cwd).await,
+        (Some(_), true) if !can.forks => return Err(cannot(plan, "copy sessions")),
+        (Some(_), false) if !can.loads => return Err(cannot(plan, "go on with a session")),
+        (Some(id), true) => connection.fork_session(&SessionId::new(id), &plan.cwd).await,
+        (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
     };
-    let mode = plan.args.mode.map(|mode| ("mode", mode.as_str().to_owned()));
-    let model = plan.args.model.clone().map(|model| ("model", model));
-    for (option, value) in mode.into_iter().chain(model) {
-        let set = connection.set_option(&session, option, &value).await;
+    let opened = opened.map_err(|failure| not_opened(plan, &failure))?;
+    for (what, value) in [("mode", &plan.args.mode), ("model", &plan.args.model)] {
+        let Some(value) = value else { continue };
+        let option = chosen(&opened, what, value, plan)?;
+        let set = connection.set_option(&opened.session, option, value).await;
         set.map_err(|failure| exit_of(&failure))?;
     }
-    Ok(session)
+    Ok(opened.session)
 }
 
-/// Takes a line for an answer; what is none keeps the question standing.
+fn cannot(plan: &Plan, what: &str) -> Exit {
+    let name = plan.args.agent.as_deref().unwrap_or_default();
+    Exit::new(Code::Usage, format!("the agent {name} cannot {what}")).with_hint("leave out --session")
+}
+
+/// Signing in is between a person and the agent.
+fn not_opened(plan: &Plan, failure: &Failure) -> Exit {
+    match &plan.args.agent {
+        Some(name) if failure.kind == FailureKind::AuthRequired => {
+            let exit = Exit::new(Code::Config, format!("the agent {name} wants to know who asks"));
+            exit.with_hint("sign in with its own program, or give it a key in its env in agent_servers")
+        }
+        Some(_) | None => exit_of(failure),
+    }
+}
+
+/// Finds the option that another agent offers. Our own is asked as it is: it says by itself what is wrong.
+fn chosen<'a>(
+    opened: &'a OpenedSession,
+    what: &'static str,
+    value: &str,
+    plan: &Plan,
+) -> Result<&'a str, Exit> {
+    let Some(name) = &plan.args.agent else { return Ok(what) };
+    let Some(option) = opened.option(what) else {
+        return Err(Exit::new(Code::Usage, format!("the agent {name} offers no {what} to choose")));
+    };
+    if option.values.iter().any(|offered| offered == value) {
+        return Ok(&option.id);
+    }
+    let exit = Exit::new(Code::Usage, format!("the agent {name} has no {what} {value:?}"));
+    Err(exit.with_hint(one_line(&format!("there is: {}", option.values.join(", ")))))
+}
+
+/// Waits until the agent waits for the answer no longer.
+pub(super) async fn withdrawn(asked: &mut Option<Asked>) {
+    match asked {
+        Some(asked) => asked.answer.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
 fn answered(asked: Option<Asked>, typed: Option<String>) -> Result<Option<Asked>, Exit> {
     let Some(Asked { question, answer }) = asked else { return Ok(None) };
     match typed {

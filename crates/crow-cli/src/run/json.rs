@@ -6,7 +6,7 @@ use crow_acp::{Heard, StopReason};
 use crow_core::{Content, Failure, PlanStatus, SessionId};
 use serde_json::{Value, json};
 
-use super::Speaker;
+use super::{Onward, Speaker};
 
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
@@ -94,6 +94,8 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
     }
 
     fn begin(&mut self) -> io::Result<()> {
+        // What was said between turns answers nobody.
+        self.text.clear();
         Ok(())
     }
 
@@ -109,7 +111,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
         Ok(())
     }
 
-    fn goodbye(&mut self, _: &SessionId) -> io::Result<()> {
+    fn goodbye(&mut self, _: &SessionId, _: Onward, _: Option<&str>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -1,9 +1,11 @@
 //! `run`: an ACP client in the terminal that starts its own agent and drives it.
 
+mod between;
 mod diff;
 mod driver;
 mod json;
 mod markdown;
+mod others;
 mod plain;
 mod question;
 mod screen;
@@ -18,29 +20,33 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_acp::{Abilities, Heard, Hello, StopReason};
-use crow_core::{Failure, FailureKind, SessionId};
-use tokio::sync::mpsc;
+use crow_acp::{Abilities, Heard, Hello, Lines, StopReason};
+use crow_core::{Failure, FailureKind, Mode, SessionId};
+use tokio::sync::{mpsc, oneshot};
 
-use self::{
-    driver::{Driver, Refused},
-    json::JsonLines,
-    screen::Screen,
-    signals::Signals,
-    speak::Typed,
-};
+use self::{driver::Driver, json::JsonLines, plain::plain, screen::Screen, signals::Signals};
 use crate::{
     agent::{self, Source},
+    agents::{self, Place},
     cli::RunArgs,
     failure::{Code, Exit},
+    settings::Settings,
 };
 
 /// Events between the connection and the screen; the agent is held back when the screen is behind.
 const EVENTS_LEN: usize = 256;
 
 /// Drives the agent with what the command line says.
-pub(crate) fn run(args: RunArgs, source: Source, cwd: &Path) -> Result<(), Exit> {
+pub(crate) fn run(mut args: RunArgs, settings: &Settings, source: Source, cwd: &Path) -> Result<(), Exit> {
     let cwd = args.cwd.clone().map_or_else(|| Ok(cwd.to_owned()), |dir| folder(&dir))?;
+    let other = match &args.agent {
+        Some(name) => agents::named(name, settings)?,
+        None => None,
+    };
+    if other.is_none() {
+        args.agent = None;
+        check_mode(args.mode.as_deref())?;
+    }
     let first = first_prompt(&args)?;
     if first.is_none() && !args.interactive {
         let exit = Exit::new(Code::Usage, "there is no prompt");
@@ -48,24 +54,44 @@ pub(crate) fn run(args: RunArgs, source: Source, cwd: &Path) -> Result<(), Exit>
     }
     let speaker: Box<dyn Speaker> = match args.json {
         true => Box::new(JsonLines::new(io::stdout())),
-        false => screen(Onward::Stored),
+        false => screen(),
     };
-    let plan = Plan { args, cwd, first, speaker };
+    let plan = Plan { args, cwd, first, speaker, onward: Onward::Stored };
     let runtime = agent::runtime()?;
-    let done = runtime.block_on(drive(plan, move || source.clone().load()));
+    let done = runtime.block_on(async {
+        match other {
+            None => drive(plan, move || source.clone().load()).await,
+            Some(server) => {
+                let cwd = plan.cwd.clone();
+                let place = Place { env: &source.env, cwd: &cwd };
+                others::drive(plan, server, &place, settings).await
+            }
+        }
+    });
     runtime.shutdown_background();
     done
 }
 
+/// Our own agent has these modes and no others.
+fn check_mode(mode: Option<&str>) -> Result<(), Exit> {
+    match mode {
+        Some(mode) if Mode::parse(mode).is_none() => {
+            let exit = Exit::new(Code::Usage, format!("there is no mode {mode:?}"));
+            Err(exit.with_hint(format!("there is: {}", Mode::ALL.map(Mode::as_str).join(", "))))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Makes a person's screen.
-pub(crate) fn screen(onward: Onward) -> Box<dyn Speaker> {
-    Box::new(Screen::new(onward))
+pub(crate) fn screen() -> Box<dyn Speaker> {
+    Box::new(Screen::new())
 }
 
 /// Whether the person can go on with the session later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Onward {
-    /// It is in the database.
+    /// It is in the database, or wherever the agent keeps it.
     Stored,
     /// It goes away with the program.
     Gone,
@@ -91,8 +117,8 @@ pub(crate) trait Speaker: Send {
     fn result(&mut self, reason: StopReason) -> io::Result<()>;
     /// A turn failed.
     fn error(&mut self, failure: &Failure) -> io::Result<()>;
-    /// Everything is over; says how to go on.
-    fn goodbye(&mut self, session: &SessionId) -> io::Result<()>;
+    /// Everything is over; says how to go on, with the agent's name where it is not our own.
+    fn goodbye(&mut self, session: &SessionId, onward: Onward, agent: Option<&str>) -> io::Result<()>;
 }
 
 /// What is to be done with the agent.
@@ -101,6 +127,7 @@ pub(crate) struct Plan {
     pub(crate) cwd: PathBuf,
     pub(crate) first: Option<String>,
     pub(crate) speaker: Box<dyn Speaker>,
+    pub(crate) onward: Onward,
 }
 
 /// Starts an agent in this process and drives it over the protocol, as any client would.
@@ -109,21 +136,91 @@ where
     L: Fn() -> F + Send + Sync + 'static,
     F: Future<Output = Result<crow_agent::Kit, Failure>> + Send + 'static,
 {
-    let signals = Signals::listen()?;
+    let early = Signals::listen()?;
     let (client, server) = crow_acp::duplex();
-    let (events, heard) = mpsc::channel(EVENTS_LEN);
     let agent = tokio::spawn(crow_agent::serve(server, agent::about(), agent::stop_signal(), load));
-    let abilities = Abilities { compactions: true, ..Abilities::default() };
-    let hello = Hello { version: agent::VERSION, abilities };
-    let driven = crow_acp::drive(client, hello, events, async |connection| {
-        let typed = Typed::default();
-        Driver { connection, heard, signals, plan, typed, refused: Refused::Nothing }.run().await
-    });
-    let done = driven.await.map_err(|failure| exit_of(&failure))?;
+    let done = match talk(plan, client, early).await? {
+        Talked::Through(done) => done,
+        Talked::Broken(broken) => Err(exit_of(broken.failure())),
+    };
     match agent.await {
         Ok(Ok(())) => done,
         Ok(Err(error)) => done.and(Err(Exit::new(Code::Failed, error.to_string()))),
         Err(error) => done.and(Err(Exit::new(Code::Failed, format!("the agent broke: {error}")))),
+    }
+}
+
+/// How a conversation with an agent went.
+enum Talked {
+    /// Through to its end.
+    Through(Result<(), Exit>),
+    /// The agent went, or never was one.
+    Broken(Broken),
+}
+
+/// When a conversation broke.
+enum Broken {
+    /// There was no hello.
+    Hello(Failure),
+    /// There was one.
+    Later(Failure),
+}
+
+impl Broken {
+    fn when(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "before it said hello",
+            Self::Later(_) => "while it was needed",
+        }
+    }
+
+    fn failure(&self) -> &Failure {
+        match self {
+            Self::Hello(failure) | Self::Later(failure) => failure,
+        }
+    }
+}
+
+/// Says hello to an agent and goes through the plan with it. `early` hears of what is asked of us before the hello.
+async fn talk(plan: Plan, lines: Lines, early: Signals) -> Result<Talked, Exit> {
+    let signals = Signals::listen()?;
+    let (events, heard) = mpsc::channel(EVENTS_LEN);
+    let (greeted, greeting) = oneshot::channel();
+    let abilities = Abilities { compactions: true, ..Abilities::default() };
+    let hello = Hello { version: agent::VERSION, abilities };
+    let driven = crow_acp::drive(lines, hello, events, async |connection| {
+        // Whoever waits for it waits below.
+        let _ = greeted.send(());
+        let agent = connection.clone();
+        let done = Driver::new(connection, heard, signals, plan).run().await;
+        (done, agent.gone())
+    });
+    tokio::pin!(driven);
+    let mut is_greeted = false;
+    let driven = tokio::select! {
+        biased;
+        driven = &mut driven => driven,
+        () = interrupted(early, greeting, &mut is_greeted) => {
+            return Ok(Talked::Through(Err(Exit::quiet(Code::Interrupted))));
+        }
+    };
+    Ok(match driven {
+        Ok((Err(_), Some(gone))) => Talked::Broken(Broken::Later(gone)),
+        Ok((done, _)) => Talked::Through(done),
+        Err(failure) if is_greeted => Talked::Broken(Broken::Later(failure)),
+        Err(failure) => Talked::Broken(Broken::Hello(failure)),
+    })
+}
+
+/// Waits for an interrupt before the hello; those after it are the driver's.
+async fn interrupted(mut signals: Signals, greeting: oneshot::Receiver<()>, is_greeted: &mut bool) {
+    tokio::select! {
+        biased;
+        said = greeting => {
+            *is_greeted = said.is_ok();
+            std::future::pending::<()>().await;
+        }
+        _ = signals.next() => {}
     }
 }
 
@@ -143,7 +240,8 @@ fn exit_of(failure: &Failure) -> Exit {
         | FailureKind::Store
         | FailureKind::Internal => Code::Failed,
     };
-    Exit::new(code, failure.sentence.clone())
+    // Another agent may say anything.
+    Exit::new(code, plain(&failure.sentence))
 }
 
 fn folder(dir: &Path) -> Result<PathBuf, Exit> {

@@ -24,7 +24,6 @@ pub(super) struct Screen<O, E: Write> {
     err: BufWriter<E>,
     /// The size of the terminal that stderr is, when it is one that takes more than letters.
     terminal: Option<Size>,
-    onward: Onward,
     words: Markdown,
     said: Said,
     open: Open,
@@ -71,7 +70,7 @@ enum Last {
 struct Held(String);
 
 impl Screen<io::Stdout, io::Stderr> {
-    pub(super) fn new(onward: Onward) -> Self {
+    pub(super) fn new() -> Self {
         let size = |term: Term| {
             let (rows, columns) = term.size();
             term.is_term().then(|| Size { columns: columns.into(), rows: rows.into() })
@@ -81,18 +80,17 @@ impl Screen<io::Stdout, io::Stderr> {
             None => Looks::Plain,
         };
         let terminal = size(Term::stderr()).filter(|_| console::colors_enabled_stderr());
-        Self::on(io::stdout(), io::stderr(), (looks, terminal), onward)
+        Self::on(io::stdout(), io::stderr(), (looks, terminal))
     }
 }
 
 impl<O: Write, E: Write> Screen<O, E> {
-    pub(super) fn on(out: O, err: E, terminals: (Looks, Option<Size>), onward: Onward) -> Self {
+    pub(super) fn on(out: O, err: E, terminals: (Looks, Option<Size>)) -> Self {
         let (looks, terminal) = terminals;
         Self {
             out,
             err: BufWriter::new(err),
             terminal,
-            onward,
             words: Markdown::new(looks),
             said: Said::Nothing,
             open: Open::Nothing,
@@ -309,7 +307,7 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         self.pause()
     }
 
-    fn goodbye(&mut self, session: &SessionId) -> io::Result<()> {
+    fn goodbye(&mut self, session: &SessionId, onward: Onward, agent: Option<&str>) -> io::Result<()> {
         self.end()?;
         // A session is stored with its first prompt: without one there is nothing to go on with.
         if self.n_turns == 0 {
@@ -317,9 +315,11 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         }
         self.pause()?;
         let dim = Style::new().dim();
+        let session = one_line(session.as_str());
         self.line(dim.clone(), &format!("session     {session}"))?;
-        match self.onward {
-            Onward::Stored => self.line(dim, &format!("go on with  crow-cli run -s {session} \"…\"")),
+        let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
+        match onward {
+            Onward::Stored => self.line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\"")),
             Onward::Gone => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ mod hooks;
 
 use std::{fmt::Write as _, fs};
 
-use crow_core::{AgentReach, McpTransport, TreeLimits};
+use crow_core::McpTransport;
 use expect_test::{Expect, expect};
 
 use super::{Environment, Settings};
@@ -72,19 +72,7 @@ fn show(settings: &Settings, text: &mut String) {
             writeln!(text, "  without {:?}", server.disabled_tools).unwrap();
         }
     }
-    for server in &settings.agent_servers {
-        let name = &server.name;
-        match &server.reach {
-            AgentReach::Program { command, args, env } => {
-                writeln!(text, "agent {name}: {command} {args:?} {env:?}").unwrap();
-            }
-            AgentReach::Socket { url, headers } => writeln!(text, "agent {name}: {url} {headers:?}").unwrap(),
-        }
-        writeln!(text, "  written {}", settings.agents_written[name]).unwrap();
-    }
-    if settings.tree_limits != TreeLimits::default() {
-        writeln!(text, "{:?}", settings.tree_limits).unwrap();
-    }
+    agents::show(settings, text);
     for (kind, rules) in [("allow", &settings.rules.allow), ("deny", &settings.rules.deny)] {
         for rule in rules {
             writeln!(text, "{kind} {}", rule.as_str()).unwrap();

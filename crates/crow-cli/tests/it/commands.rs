@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod configuration;
 mod doctor;
 mod sessions;
@@ -255,9 +256,10 @@ fn files_that_are_not_there_and_words_nobody_knows() {
         &stage,
         "crow run --mode yolo hi",
         &expect![[r#"
-        exit 2
-        error: invalid value 'yolo' for '--mode <MODE>'
-    "#]],
+            exit 2
+            error: there is no mode "yolo"
+            hint: there is: ask, accept-edits, plan, auto
+        "#]],
     );
     check(
         &stage,

@@ -48,14 +48,18 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
         }
         "end" => screen.result(StopReason::EndTurn),
         "cancelled" => screen.result(StopReason::Cancelled),
-        "goodbye" => screen.goodbye(&SessionId::new("brave-otter")),
+        "goodbye" => {
+            let onward = if id == "gone" { Onward::Gone } else { Onward::Stored };
+            let agent = Some(id).filter(|id| !["", "gone"].contains(id));
+            screen.goodbye(&SessionId::new("brave-otter"), onward, agent)
+        }
         other => unreachable!("{other} is not a word of these tests"),
     }
 }
 
-fn play(script: &str, terminal: Option<Size>, onward: Onward, seen: &Seen) -> String {
+fn play(script: &str, terminal: Option<Size>, seen: &Seen) -> String {
     let looks = terminal.map_or(Looks::Plain, Looks::Styled);
-    let mut screen = Screen::on(seen.clone(), seen.clone(), (looks, terminal), onward);
+    let mut screen = Screen::on(seen.clone(), seen.clone(), (looks, terminal));
     let mut looked = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line == "look" {
@@ -71,7 +75,7 @@ fn play(script: &str, terminal: Option<Size>, onward: Onward, seen: &Seen) -> St
 #[track_caller]
 fn check(script: &str, expected: &Expect) {
     let seen = Seen::default();
-    let looked = play(script, Some(SIZE), Onward::Stored, &seen);
+    let looked = play(script, Some(SIZE), &seen);
     expected.assert_eq(&(looked + &seen.lines(SIZE.columns)));
 }
 
@@ -79,7 +83,7 @@ fn check(script: &str, expected: &Expect) {
 #[track_caller]
 fn check_file(script: &str, expected: &Expect) {
     let seen = Seen::default();
-    play(script, None, Onward::Stored, &seen);
+    play(script, None, &seen);
     expected.assert_eq(&seen.raw());
 }
 
@@ -396,14 +400,28 @@ fn nobody_elses_escape_codes_reach_the_terminal() {
 #[test]
 fn a_session_without_a_prompt_gets_no_hint() {
     let seen = Seen::default();
-    play("goodbye", Some(SIZE), Onward::Stored, &seen);
+    play("goodbye", Some(SIZE), &seen);
     assert_eq!(seen.raw(), "");
+}
+
+#[test]
+fn a_session_of_another_agent_is_gone_on_with_there() {
+    let seen = Seen::default();
+    play("begin\ntext Done.\nend\ngoodbye codex", Some(SIZE), &seen);
+    expect![[r#"
+        Done.
+
+        session     brave-otter
+        go on with  crow-cli run --agent codex -
+        s brave-otter "…"
+    "#]]
+    .assert_eq(&seen.lines(SIZE.columns));
 }
 
 #[test]
 fn a_session_that_goes_away_gets_no_hint() {
     let seen = Seen::default();
-    play("begin\ntext Done.\nend\ngoodbye", Some(SIZE), Onward::Gone, &seen);
+    play("begin\ntext Done.\nend\ngoodbye gone", Some(SIZE), &seen);
     expect![[r#"
         Done.
 

@@ -1,8 +1,25 @@
-use std::fs;
+use std::{fmt::Write as _, fs};
 
+use crow_core::{AgentReach, TreeLimits};
 use expect_test::expect;
 
-use super::{check, loaded};
+use super::{super::Settings, check, loaded};
+
+pub(super) fn show(settings: &Settings, text: &mut String) {
+    for server in &settings.agent_servers {
+        let name = &server.name;
+        match &server.reach {
+            AgentReach::Program { command, args, env } => {
+                writeln!(text, "agent {name}: {command} {args:?} {env:?}").unwrap();
+            }
+            AgentReach::Socket { url, headers } => writeln!(text, "agent {name}: {url} {headers:?}").unwrap(),
+        }
+        writeln!(text, "  written {}", settings.agents_written[name]).unwrap();
+    }
+    if settings.tree_limits != TreeLimits::default() {
+        writeln!(text, "{:?}", settings.tree_limits).unwrap();
+    }
+}
 
 #[test]
 fn agents_are_programs_or_addresses() {
@@ -109,6 +126,11 @@ fn agents_that_cannot_be_reached_are_errors() {
         error: $DIR/config.yaml:2: agent_servers.a needs a url that starts with wss:// or ws://
     "#]],
     );
+}
+
+#[test]
+fn agents_that_say_too_much_or_wrongly_are_errors() {
+    let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
     check(
         &agent("url: 'ws://h', token: a, token_file: b"),
         &[],

@@ -1,0 +1,529 @@
+//! Agents of others: what is said of them, and what becomes of each kind when it is driven.
+
+mod alive;
+
+use std::fs;
+
+use crow_acp::{Farewell, Launcher, SocketDoor, Token, listen, splice};
+use crow_testkit::agent;
+use expect_test::{Expect, expect};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Stage, check};
+
+const FAKE: &str = "providers:\n  fake: { base_url: $URL }\nmodels:\n  scripted: { provider: fake }\n";
+
+/// Not a test: what the agents of the others are.
+#[test]
+fn agent() {
+    agent::serve_when_asked();
+}
+
+/// A stage with an agent `other` that does as its words say.
+fn with(words: &[&str], more: &str) -> Stage {
+    let (command, args) = agent::command("commands::agents::agent", words);
+    let other = json!({ "command": command, "args": args });
+    Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n{more}"))
+}
+
+/// Drives the agent with one prompt.
+#[track_caller]
+fn check_run(words: &[&str], args: &str, told: &Expect) {
+    check(&with(words, ""), &format!("crow run --agent other {args}"), told);
+}
+
+#[test]
+fn agents_are_listed() {
+    let agents = "agent_servers:\n  codex: { command: no-such-program, args: [--key, '${KEY}'] }\n\
+                  \x20 shell: { command: [/bin/sh, -c, x] }\n  far: { url: 'wss://me:pass@host/acp?key=x', token: '${KEY}' }\n";
+    let stage = Stage::configured("", agents);
+    fs::write(stage.world.home().join(".crow/.env"), "KEY=very-secret\n").expect("written");
+    check(
+        &stage,
+        "crow agents",
+        &expect![[r#"
+        exit 0
+        NAME   REACHED BY
+        crow   itself                        built in
+        codex  no-such-program --key ${KEY}  not found
+        shell  /bin/sh -c x
+        far    wss://host/acp
+    "#]],
+    );
+    check(
+        &stage,
+        "crow agents -j",
+        &expect![[r#"
+        exit 0
+        {"agents":[{"name":"crow","kind":"built-in"},{"name":"codex","kind":"program","command":"no-such-program --key ${KEY}","found":false},{"name":"shell","kind":"program","command":"/bin/sh -c x","found":true},{"name":"far","kind":"socket","url":"wss://host/acp"}]}
+    "#]],
+    );
+    check(
+        &Stage::configured("", ""),
+        "crow agents",
+        &expect![[r#"
+        exit 0
+        NAME  REACHED BY
+        crow  itself      built in
+    "#]],
+    );
+    let replaced = Stage::configured("", "agent_servers: { crow: { command: /bin/sh } }\n");
+    check(
+        &replaced,
+        "crow agents",
+        &expect![[r#"
+        exit 0
+        NAME  REACHED BY
+        crow  /bin/sh
+    "#]],
+    );
+    let doctor = stage.crow("crow doctor").stdout;
+    let lines = doctor.lines().filter(|line| line.contains(" agent "));
+    let doctor: String = lines.map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        problem  agent codex      there is no program no-such-program; install it, or name its path in agent_servers.codex.command
+        ok       agent shell      /bin/sh is there, it was not started
+        ok       agent far        wss://host/acp is an address, nobody was asked there
+    "#]].assert_eq(&doctor);
+}
+
+#[test]
+fn an_agent_is_driven() {
+    check_run(
+        &[],
+        "hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+    "#]],
+    );
+    check_run(
+        &["garbage", "noisy"],
+        "hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+    "#]],
+    );
+    let lines = with(&["usage"], "").crow("crow run --agent other -j hi").stdout;
+    expect![[r#"
+        {"type":"session","session":"session-1"}
+        {"type":"message","text":"echo: "}
+        {"type":"message","text":"hi"}
+        {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"in_progress","input":{"path":"notes.txt"},"content":[]}
+        {"type":"tool_call","id":"call-1","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
+        {"type":"usage","used":1234,"size":32000}
+        {"type":"result","session":"session-1","stop_reason":"end_turn","text":""}
+    "#]].assert_eq(&lines);
+}
+
+/// Crow itself as an agent of others.
+fn with_crow() -> Stage {
+    let crow = json!({"command": env!("CARGO_BIN_EXE_crow-cli"), "args": ["acp"]});
+    let stage = Stage::configured("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"", "");
+    stage.world.configure(
+        &format!("{FAKE}agent_servers:\n  other: {crow}\n").replace("$URL", stage.server.base_url()),
+    );
+    stage
+}
+
+#[test]
+fn crow_drives_itself_as_another() {
+    let stage = with_crow();
+    check(
+        &stage,
+        "crow run --agent other -m scripted --mode plan hi",
+        &expect![[r#"
+        exit 0
+        One.
+    "#]],
+    );
+    let session = &stage.sessions()[0];
+    check(
+        &stage,
+        &format!("crow run --agent other -s {session} hi"),
+        &expect![[r#"
+        exit 0
+        Two.
+    "#]],
+    );
+    check(
+        &stage,
+        &format!("crow run --agent other --fork -s {session} hi"),
+        &expect![[r#"
+        exit 0
+        Three.
+    "#]],
+    );
+}
+
+#[test]
+fn what_crow_does_not_have_as_another() {
+    let stage = with_crow();
+    check(
+        &stage,
+        "crow run --agent other -m nope hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other has no model "nope"
+        hint: there is: scripted
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run --agent other --mode yolo hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other has no mode "yolo"
+        hint: there is: ask, accept-edits, plan, auto
+    "#]],
+    );
+    check(
+        &stage,
+        "crow run --agent other -s nope hi",
+        &expect![[r#"
+        exit 4
+        error: There is no session nope. `crow-cli inspect` lists the sessions there are.
+    "#]],
+    );
+    stage.server.replace("text \"Own.\"");
+    check(
+        &stage,
+        "crow run --agent crow hi",
+        &expect![[r#"
+        exit 0
+        Own.
+    "#]],
+    );
+}
+
+#[test]
+fn secrets_are_kept_from_agents() {
+    let words = ["env=FAKE_API_KEY", "env=MINE", "where"];
+    let (command, args) = agent::command("commands::agents::agent", &words);
+    let other = json!({"command": command, "args": args, "env": {"MINE": "${MINE}"}});
+    let stage = Stage::configured("", &format!("agent_servers:\n  other: {other}\n"));
+    fs::write(stage.world.home().join(".crow/.env"), "MINE=given\n").expect("written");
+    fs::create_dir(stage.world.project().join("below")).expect("made");
+    check(
+        &stage,
+        "FAKE_API_KEY=secret crow run --agent other -c below hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+
+        ; FAKE_API_KEY: (not set); MINE: given; started in $HOME/project/below, works in $HOME/project/below
+    "#]],
+    );
+}
+
+#[test]
+fn a_question_of_an_agent() {
+    check_run(
+        &["asks"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: error -32603: there is no terminal to ask on
+        error: a call needed permission and nobody could be asked
+        hint: allow it with -y, or choose a --mode
+    "#]],
+    );
+    check_run(
+        &["asks"],
+        "-y hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+
+        ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"allow_once"}}
+    "#]],
+    );
+}
+
+#[test]
+fn what_an_agent_offers_can_be_chosen() {
+    check_run(
+        &["options"],
+        "--mode auto -m large hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+    "#]],
+    );
+    check_run(
+        &["options"],
+        "--mode yolo hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other has no mode "yolo"
+        hint: there is: ask, auto
+    "#]],
+    );
+    check_run(
+        &["options"],
+        "-m gpt hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other has no model "gpt"
+        hint: there is: small, large
+    "#]],
+    );
+    check_run(
+        &[],
+        "-m gpt hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other offers no model to choose
+    "#]],
+    );
+    check_run(
+        &[],
+        "-s session-1 hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+    "#]],
+    );
+    check_run(
+        &["no-load"],
+        "-s session-1 hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other cannot go on with a session
+        hint: leave out --session
+    "#]],
+    );
+    check_run(
+        &[],
+        "-s session-1 --fork hi",
+        &expect![[r#"
+        exit 2
+        error: the agent other cannot copy sessions
+        hint: leave out --session
+    "#]],
+    );
+}
+
+#[test]
+fn agents_that_are_broken() {
+    check_run(
+        &["broken"],
+        "hi",
+        &expect![[r#"
+        exit 1
+        error: the agent other ended before it said hello, with exit code 3; it complained: cannot find the frobnicator
+        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+    "#]],
+    );
+    check_run(
+        &["dies"],
+        "hi",
+        &expect![[r#"
+        exit 1
+        echo:
+        error: the agent other ended while it was needed, with exit code 9; it complained: the wings fell off
+        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+    "#]],
+    );
+    check_run(
+        &["fails"],
+        "hi",
+        &expect![[r#"
+        exit 1
+        echo: hi
+        error: no fuel
+    "#]],
+    );
+    check_run(
+        &["locked"],
+        "hi",
+        &expect![[r#"
+        exit 3
+        error: the agent other wants to know who asks
+        hint: sign in with its own program, or give it a key in its env in agent_servers
+    "#]],
+    );
+    check_run(
+        &["version=7"],
+        "hi",
+        &expect![[r#"
+            exit 1
+            error: the agent other cannot be driven: invalid request: unsupported ACP protocol version 7; this endpoint only supports ACP protocol version 1
+            hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+        "#]],
+    );
+    let stage = with(&["dies"], "");
+    expect![[r#"
+        exit 1
+        echo:
+        error: the agent other ended while it was needed, with exit code 9; it complained: the wings fell off
+        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+    "#]]
+    .assert_eq(&stage.crow_hears("crow run --agent other -i", "one\ntwo\n").told());
+}
+
+/// Agents that are none.
+const NONE: &str = "agent_servers:\n  gone: { command: no-such-program }\n  here: { command: ./no-such-file }\n\
+                  \x20 exits: { command: [sh, -c, exit 0] }\n  says: { command: [sh, -c, 'echo hello; echo there'] }\n\
+                  \x20 complains: { command: [sh, -c, 'echo one >&2; echo two >&2; exit 4'] }\n\
+                  \x20 killed: { command: [sh, -c, 'kill -9 $$'] }\n";
+
+#[test]
+fn agents_that_are_none() {
+    let stage = Stage::configured("", NONE);
+    for (name, told) in [
+        (
+            "nobody",
+            expect![[r#"
+            exit 2
+            error: there is no agent "nobody" in agent_servers
+            hint: there is: crow, gone, here, exits, says, complains, killed
+        "#]],
+        ),
+        (
+            "complain",
+            expect![[r#"
+            exit 2
+            error: there is no agent "complain" in agent_servers
+            hint: did you mean complains? there is: crow, gone, here, exits, says, complains, killed
+        "#]],
+        ),
+        (
+            "gone",
+            expect![[r#"
+            exit 1
+            error: the agent gone cannot be started: there is no no-such-program
+            hint: install it, or name its path in agent_servers.gone.command
+        "#]],
+        ),
+        (
+            "here",
+            expect![[r#"
+            exit 1
+            error: the agent here cannot be started: there is no ./no-such-file
+            hint: install it, or name its path in agent_servers.here.command
+        "#]],
+        ),
+    ] {
+        check(&stage, &format!("crow run --agent {name} hi"), &told);
+    }
+}
+
+#[test]
+fn agents_that_end_at_once() {
+    let stage = Stage::configured("", NONE);
+    for (name, told) in [
+        (
+            "exits",
+            expect![[r#"
+            exit 1
+            error: the agent exits ended before it said hello, with exit code 0
+            hint: does agent_servers.exits start an agent that speaks ACP? `crow-cli -v` shows all it says
+        "#]],
+        ),
+        (
+            "says",
+            expect![[r#"
+            exit 1
+            error: the agent says ended before it said hello, with exit code 0; it said "hello", which is no message of the protocol
+            hint: does agent_servers.says start an agent that speaks ACP? `crow-cli -v` shows all it says
+        "#]],
+        ),
+        (
+            "complains",
+            expect![[r#"
+            exit 1
+            error: the agent complains ended before it said hello, with exit code 4; it complained: one; two
+            hint: does agent_servers.complains start an agent that speaks ACP? `crow-cli -v` shows all it says
+        "#]],
+        ),
+        (
+            "killed",
+            expect![[r#"
+            exit 1
+            error: the agent killed ended before it said hello, by signal 9
+            hint: does agent_servers.killed start an agent that speaks ACP? `crow-cli -v` shows all it says
+        "#]],
+        ),
+    ] {
+        check(&stage, &format!("crow run --agent {name} hi"), &told);
+    }
+}
+
+/// Serves the agent at an address, to whoever knows the token, until the tests are over.
+fn served(words: &'static [&'static str]) -> String {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime can be made").block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+            let door = SocketDoor { listener, name: None, token: Token::new("right".into()) };
+            tell.send(door.url().expect("it has an address")).expect("the test waits");
+            let agent = move |lines| async move {
+                let (program, args) = agent::command("commands::agents::agent", words);
+                let cwd = std::env::temp_dir();
+                let command =
+                    crow_process::Command { program, args, cwd, env: Vec::new(), env_removed: Vec::new() };
+                let started = Launcher::new(None).start("far", command).await;
+                let (agent, program) = started.expect("it starts");
+                splice(lines, agent).await;
+                let words = program.end().await.stderr;
+                Farewell::AgentEnded { how: "the agent ended".into(), words }
+            };
+            listen(door, CancellationToken::new(), agent).await;
+        });
+    });
+    told.recv().expect("it listens")
+}
+
+#[test]
+fn agents_behind_an_address() {
+    let (good, dying) = (served(&[]), served(&["dies"]));
+    let stage = Stage::configured(
+        "",
+        &format!(
+            "agent_servers:\n  far: {{ url: '{good}', token: right }}\n  dying: {{ url: '{dying}', token: right }}\n\
+             \x20 wrong: {{ url: '{good}', token: wrong }}\n  gone: {{ url: 'ws://127.0.0.1:9' }}\n"
+        ),
+    );
+    for (name, told) in [
+        (
+            "far",
+            expect![[r#"
+            exit 0
+            echo: hi
+        "#]],
+        ),
+        (
+            "dying",
+            expect![[r#"
+                exit 1
+                echo:
+                error: the agent dying was lost while it was needed: the agent has gone: the other side closed it (1011): the agent ended: the wings fell off
+            "#]],
+        ),
+        (
+            "wrong",
+            expect![[r#"
+            exit 1
+            error: the agent wrong cannot be reached: $GOOD refused the connection: the token was refused (HTTP 401)
+        "#]],
+        ),
+        (
+            "gone",
+            expect![[r#"
+            exit 1
+            error: the agent gone cannot be reached: 127.0.0.1:9 cannot be reached: Connection refused (os error 111)
+        "#]],
+        ),
+    ] {
+        let said = stage.crow(&format!("crow run --agent {name} hi")).told();
+        let hidden =
+            [&good, &dying].map(|url| url.trim_start_matches("ws://").trim_end_matches("/acp").to_owned());
+        told.assert_eq(&said.replace(&hidden[0], "$GOOD").replace(&hidden[1], "$DYING"));
+    }
+}
