@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
 use crow_store::{
-    Address, ListQuery, NewSession, Range, SearchQuery, ServerAddress, Store, Timestamp, invent_name,
+    Address, BegunBy, ListQuery, NewSession, Range, SearchQuery, ServerAddress, Store, Timestamp, invent_name,
 };
 
 const SESSIONS: u64 = 2_450;
@@ -42,7 +42,7 @@ async fn measure(name: &str, address: &Address) {
     let each = began.elapsed() / u32::try_from(SESSIONS * MESSAGES + LONG).unwrap();
     println!("{name}: {} messages, {each:?} to store one", SESSIONS * MESSAGES + LONG);
     println!("{:<44} {:>12} {:>12} {:>12}", "", "min", "median", "promise");
-    let list = ListQuery { cwd: None, before: None, limit: 50 };
+    let list = ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 50 };
     row("list, a page of 50", "50 ms", async || drop(store.list(list.clone()).await.unwrap())).await;
     row("load, 2,000 messages", "100 ms", async || drop(store.load(&long).await.unwrap().unwrap())).await;
     let page = Range { from: LONG - 50, limit: 50 };

@@ -18,7 +18,7 @@ const FOREWORD: &str = "This conversation was compacted";
 const REMOVED: &str = "this output was removed";
 
 /// Tokens of the files of the project, about; a file is as long as each.
-const FILES: [(&str, usize); 4] = [("a.txt", 2000), ("b.txt", 2000), ("c.txt", 2000), ("big.txt", 5000)];
+const FILES: [(&str, usize); 4] = [("a.txt", 2600), ("b.txt", 2600), ("c.txt", 2600), ("big.txt", 6500)];
 
 /// A provider that takes no more.
 const OVERFLOW: &str = r#"status 400 {"error":{"message":"maximum context length is 1000 tokens","code":"context_length_exceeded"}}"#;
@@ -126,9 +126,9 @@ async fn around(server: &ModelServer, world: &World) -> usize {
     (request["tools"].to_string().len() + request["messages"][0].to_string().len()) / 4
 }
 
-/// Plays one prompt with a room of 4000 tokens; gives the stage when the turn ended so.
+/// Plays one prompt with a room of 5200 tokens; gives the stage when the turn ended so.
 async fn played(script: &str, ended: &str) -> Stage {
-    let mut stage = Stage::start(&told(), Some(4000), script).await;
+    let mut stage = Stage::start(&told(), Some(5200), script).await;
     assert_eq!(stage.say("read them: the key is 4711").await, ended, "{}", stage.client.log());
     stage
 }
@@ -144,7 +144,7 @@ async fn old_output_goes_first() {
         call read {"file_path":"c.txt"}
         text "D."
     "#;
-    let mut stage = Stage::start(&told(), Some(6500), script).await;
+    let mut stage = Stage::start(&told(), Some(8450), script).await;
     for said in ["one", "two", "three", "four"] {
         assert_eq!(stage.say(said).await, "end_turn");
     }
@@ -208,7 +208,7 @@ async fn a_provider_that_refuses_again_ends_the_turn() {
 #[tokio::test]
 async fn a_prompt_longer_than_the_window() {
     let script = format!("{OVERFLOW}\ntext \"It is long.\"\ntext \"complete\"\ntext \"Done.\"");
-    let mut stage = Stage::start(&told(), Some(4000), &script).await;
+    let mut stage = Stage::start(&told(), Some(5200), &script).await;
     let long = format!("The key is 4711. {} Now sort it.", "many words ".repeat(10_000));
     assert_eq!(stage.say(&long).await, "end_turn");
     stage.check(4, &["in_progress", "completed"]);
@@ -250,7 +250,7 @@ async fn a_provider_that_counts_wrongly() {
     }
     // With a count without end every request seems too long; that costs an attempt now and then, and no more.
     let usage = "9000000000000000000 9000000000000000000";
-    let mut stage = Stage::start(&told(), Some(4000), "").await;
+    let mut stage = Stage::start(&told(), Some(5200), "").await;
     stage.server.aside("text \"Notes.\"\ntext \"complete\"");
     for said in ["one", "two", "three"] {
         stage.server.replace(
@@ -306,7 +306,7 @@ async fn stopped_while_it_is_summed_up() {
         call read {"file_path":"b.txt"}
         hold
     "#;
-    let mut stage = Stage::start(&told(), Some(4000), script).await;
+    let mut stage = Stage::start(&told(), Some(5200), script).await;
     let id = stage.client.prompt(&stage.session, "read them").await;
     stage.client.until("< compaction in_progress").await;
     stage.server.wait_for_requests(4).await;

@@ -97,7 +97,7 @@ fn a_servers_tool_asks_and_runs() {
         let session = stage.open(&[("good", &[])]).await;
         stage.play(&session, "use it").await;
         stage.check(&expect![[r#"
-            task task_send
+            echo good_read
             < call call-1-0 echo "good: echo" pending {"text":"hello"}
             ? good: echo [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-1-0 in_progress
@@ -145,7 +145,7 @@ fn a_server_that_does_not_start_is_a_notice() {
         stage.client.until("< notice").await;
         stage.play(&session, "hello").await;
         stage.check(&expect![[r#"
-            task task_send
+            echo good_read
             < notice warning "The MCP server bad did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are missing." ""
             < text[msg-1] Hello.
             < title hello
