@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crow_acp::{ClientEvent, Heard};
+use crow_acp::{Abilities, ClientEvent, Heard, Hello, Until};
 use crow_core::Failure;
 use expect_test::{Expect, expect};
 use nix::sys::signal::{Signal, kill};
@@ -222,9 +222,10 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let (lines, _written) =
         crow_acp::stdio(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
-    let driven = crow_acp::drive(lines, "1", events, async |agent| {
+    let hello = Hello { version: "1", abilities: Abilities::default() };
+    let driven = crow_acp::drive(lines, hello, events, async |agent| {
         let session = agent.new_session(folder.path()).await?;
-        agent.prompt(&session, "go").await
+        agent.prompt(&session.session, "go", Until::Answered).await
     });
     let failure = driven.await.and_then(|ended| ended).err();
     let mut text = String::new();
