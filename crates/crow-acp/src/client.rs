@@ -41,6 +41,8 @@ pub struct Hello {
     pub version: &'static str,
     /// What it can do for the agent.
     pub abilities: Abilities,
+    /// Whether it wants updates as they were said, beside what it hears of them.
+    pub keeps_words: bool,
 }
 
 /// What an agent says of itself.
@@ -172,7 +174,7 @@ pub async fn drive<R>(
     events: mpsc::Sender<ClientEvent>,
     main: impl AsyncFnOnce(Connection) -> R,
 ) -> Result<R, Failure> {
-    let ear = Ear(events);
+    let ear = Ear { events, keeps_words: hello.keeps_words };
     let why_gone = Arc::default();
     let incoming = ended(paced(lines.incoming), Arc::clone(&why_gone));
     let driven = listening(&ear)
@@ -237,7 +239,11 @@ fn silent() -> Failure {
 
 /// Where what an agent says goes.
 #[derive(Clone)]
-struct Ear(mpsc::Sender<ClientEvent>);
+struct Ear {
+    events: mpsc::Sender<ClientEvent>,
+    /// Updates are passed on by somebody.
+    keeps_words: bool,
+}
 
 type Handled = Result<(), sdk::Error>;
 type Responder<T> = sdk::Responder<T, sdk::V1>;
@@ -245,7 +251,7 @@ type Responder<T> = sdk::Responder<T, sdk::V1>;
 impl Ear {
     /// Hands an event on. While nobody takes it the agent is not read, which is how it is held back.
     async fn pass_on(&self, event: ClientEvent) -> Handled {
-        if self.0.send(event).await.is_err() {
+        if self.events.send(event).await.is_err() {
             tracing::debug!("nobody listens to the agent any longer");
         }
         Ok(())
@@ -253,6 +259,11 @@ impl Ear {
 
     async fn update(&self, update: wire::SessionNotification) -> Handled {
         let session = SessionId::new(&*update.session_id.0);
+        if self.keeps_words
+            && let Ok(said) = serde_json::to_value(&update.update)
+        {
+            self.pass_on(ClientEvent::Said(said)).await?;
+        }
         match v1::heard(update.update) {
             Some(heard) => self.pass_on(ClientEvent::Heard { session, heard }).await,
             None => Ok(()),

@@ -135,6 +135,11 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         | Update::Terminal { .. }
         | Update::Output { .. }
         | Update::Exited { .. } => return calls::spell(update),
+        Update::Child { child, title, cwd, is_working } if client.children => {
+            tree::child(&child, title, cwd, is_working)
+        }
+        Update::Passed(said) if client.children => serde_json::from_value(said).ok()?,
+        Update::Child { .. } | Update::Passed(_) => return None,
         Update::Plan(entries) => {
             wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan_entry).collect()))
         }

@@ -18,7 +18,7 @@ async fn a_question_that_nobody_answers_is_given_up() {
     }));
     let facets =
         Facets { title: "write".into(), kind: ToolKind::Edit, locations: Vec::new(), touch: Touch::Nothing };
-    let hello = Hello { version: "1", abilities: Abilities::default() };
+    let hello = Hello { version: "1", abilities: Abilities::default(), keeps_words: false };
     let answered = crow_acp::drive(to_agent, hello, events, async |_| {
         let question = Question {
             subject: Subject::Call,

@@ -114,7 +114,7 @@ impl Children {
                 };
             }
             let seat = self.seat().await?;
-            let order = self.order(text.clone(), seat, wake);
+            let order = self.order(text.clone(), seat, (wake, spot.clone()));
             let cut = order.cut.clone();
             let begins = living.standing.send_if_modified(|standing| {
                 let begins = standing.state != TaskState::Running;

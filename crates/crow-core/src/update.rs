@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallId, Content, Facets, MessageId, Part, PlanEntry, Status};
+use crate::{CallId, Content, Facets, MessageId, Part, PlanEntry, SessionId, Status};
 
 /// One thing to tell the client. Live and replay say the same updates; `acp` spells them.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,19 @@ pub enum Update {
         /// What is shown in it.
         content: Vec<Content>,
     },
+    /// A session that this one started: that it is there, and whether it is at work.
+    Child {
+        /// Its name.
+        child: SessionId,
+        /// What it is about.
+        title: String,
+        /// Where it works.
+        cwd: String,
+        /// Whether it is at work.
+        is_working: bool,
+    },
+    /// What an agent of a child said in its own session, in the words of the protocol.
+    Passed(Value),
     /// The whole plan.
     Plan(Vec<PlanEntry>),
     /// The session's title.

@@ -19,6 +19,8 @@ pub enum ClientEvent {
         /// What was said.
         heard: Heard,
     },
+    /// An update as it was said, where somebody wants to pass it on; heard after this.
+    Said(Value),
     /// A question that needs the person; dropped, it is answered as one of a turn that was stopped.
     Permission {
         /// In which session.

@@ -7,7 +7,7 @@ use crate::transport::duplex;
 use crate::{Abilities, ClientEvent, Hello, drive};
 
 fn hello() -> Hello {
-    Hello { version: "1", abilities: Abilities::default() }
+    Hello { version: "1", abilities: Abilities::default(), keeps_words: false }
 }
 
 /// Drives an agent that answers each request with the next of `answers`, and goes when there is none left. Shows what

@@ -36,6 +36,8 @@ fn shown(update: &Update) -> String {
         Update::Prompt { .. }
         | Update::CallAgain { .. }
         | Update::Call { .. }
+        | Update::Child { .. }
+        | Update::Passed(_)
         | Update::Plan(_)
         | Update::Title(_)
         | Update::Changed(_)

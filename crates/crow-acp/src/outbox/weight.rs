@@ -12,12 +12,14 @@ pub(super) fn weight(update: &Update) -> usize {
             text.len() + summary.len()
         }
         Update::Compaction { text, .. } => text.len(),
+        Update::Passed(said) => value_bytes(said),
         Update::Prompt { part, .. } => part_bytes(part),
         Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
         Update::CallChanged { content: Some(content), .. } | Update::CallAgain { content, .. } => {
             content_bytes(content)
         }
         Update::CallChanged { content: None, .. }
+        | Update::Child { .. }
         | Update::Plan(_)
         | Update::Title(_)
         | Update::Changed(_)

@@ -1,8 +1,10 @@
 //! What agents of a tree tell each other beyond the protocol, in `_meta` and in methods of their own: how deep one
 //! stands, what it has cost, and whether there is room for another.
 
+use std::path::PathBuf;
+
 use agent_client_protocol as sdk;
-use crow_core::{Failure, FailureKind};
+use crow_core::{Failure, FailureKind, SessionId};
 use sdk::schema::ProtocolVersion;
 use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 use crate::client::{AgentAbilities, Hello};
 use crate::incoming::Until;
 use crate::v1::opening::meta;
+use crate::v1::session_id;
 
 /// Under which key of a `_meta` our own words stand.
 const CROW: &str = "crow";
@@ -79,6 +82,16 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
 pub(super) fn depth(said: Option<&wire::Meta>) -> Option<u32> {
     let depth = said?.get(CROW)?.get("depth")?.as_u64()?;
     Some(u32::try_from(depth).unwrap_or(u32::MAX))
+}
+
+/// Spells that a session started another.
+pub(super) fn child(child: &SessionId, title: String, cwd: String, is_working: bool) -> wire::SessionUpdate {
+    let state = match is_working {
+        true => wire::StateUpdate::Running(wire::RunningStateUpdate::new()),
+        false => wire::StateUpdate::Idle(wire::IdleStateUpdate::new()),
+    };
+    let child = wire::SubagentUpdate::new(session_id(child));
+    wire::SessionUpdate::SubagentUpdate(child.title(title).cwd(PathBuf::from(cwd)).state(state))
 }
 
 /// Spells when the turn of a prompt is over.

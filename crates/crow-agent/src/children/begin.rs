@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crow_core::{AgentServer, SessionId, Status};
-use crow_store::{Attending, NewSession, TaskState, invent_name};
+use crow_core::{AgentServer, SessionId};
+use crow_store::{Attending, NewSession, invent_name};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::children::book::Seat;
 use crate::children::child::{self, Child, Opening, Round, RoundOrder, Standing, Wake};
-use crate::children::hearing::{Hearing, Spot, Trusted};
+use crate::children::hearing::{Hearing, Spot, Trusted, standing_of};
 use crate::children::living::Living;
 use crate::children::view::{self, View};
 use crate::children::{Children, ORDERS_LEN, OWN, unknown};
@@ -89,9 +89,9 @@ impl Children {
             Trusted::Itself => Opening::Own,
             Trusted::Nobody => Opening::New { model },
         };
-        let order = self.order(new.prompt, seat, new.wake);
+        let order = self.order(new.prompt, seat, (new.wake, spot));
         let work = Work { task: task.clone(), title, agent, cwd, worktree };
-        self.start(work, (attending, opening, order), spot).await?;
+        self.start(work, (attending, opening, order)).await?;
         Ok(task)
     }
 
@@ -123,37 +123,31 @@ impl Children {
             true => Some(self.worktree(&family.surroundings().place.cwd, task, &family.cut).await?),
             false => None,
         };
-        let order = self.order(text, seat, wake);
+        let order = self.order(text, seat, (wake, spot));
         let work = Work { task: task.clone(), title: row.title, agent, cwd, worktree };
-        self.start(work, (attending, opening, order), spot).await
+        self.start(work, (attending, opening, order)).await
     }
 
-    pub(super) fn order(&self, text: String, seat: Seat, wake: Wake) -> RoundOrder {
-        RoundOrder { text, seat, cut: self.family.cut.child_token(), wake }
+    pub(super) fn order(&self, text: String, seat: Seat, (wake, spot): (Wake, Spot)) -> RoundOrder {
+        RoundOrder { text, seat, cut: self.family.cut.child_token(), wake, spot }
     }
 
     async fn start(
         &self,
         Work { task, title, agent, cwd, worktree }: Work,
         (attending, opening, order): (Attending, Opening, RoundOrder),
-        spot: Spot,
     ) -> Result<(), String> {
         let family = self.family.clone();
         let begun = family.kit.store.begin_task(&attending, &title, clock::now()).await;
         begun.map_err(|error| error.to_string())?;
         let (orders, inbox) = mpsc::channel(ORDERS_LEN);
-        let standing = Arc::new(watch::Sender::new(Standing {
-            n_ended: 0,
-            state: TaskState::Running,
-            report: String::new(),
-        }));
+        let standing = Arc::new(watch::Sender::new(Standing::begun()));
         let (view, seen) = (Arc::<Mutex<View>>::default(), Arc::new(watch::Sender::new(())));
         let trusted = self.trusted(&agent);
         let who = match trusted {
             Trusted::Itself => title.clone(),
             Trusted::Nobody => format!("{}, {title}", agent.name),
         };
-        let status = if order.wake == Wake::No { Status::Running } else { Status::Done };
         let living = Living {
             orders,
             standing: standing.clone(),
@@ -164,8 +158,10 @@ impl Children {
         let hearing = Hearing {
             // A client shows files of its own folders; a worktree is none of them.
             upstream: worktree.is_none().then(|| child::upstream(&family)),
+            task: task.clone(),
             who,
-            spot,
+            spot: order.spot.clone(),
+            status: standing_of(order.wake),
             trusted,
             cwd: cwd.clone(),
             view,
@@ -175,9 +171,9 @@ impl Children {
             seats: Arc::default(),
             n_told: 0,
             n_round: 0,
-            status,
             family: family.clone(),
         };
+        hearing.tell_state(true);
         let round = Some(Round::new(order, family.kit.settings().tree_limits.time_max));
         let AgentServer { name, reach } = agent;
         let child = Child {

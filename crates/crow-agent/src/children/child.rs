@@ -8,7 +8,7 @@ use std::time::Duration;
 use crow_acp::{
     Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, Until, Upstream, drive,
 };
-use crow_core::{AgentReach, Failure, SessionId};
+use crow_core::{AgentReach, Failure, Mode, SessionId};
 use crow_store::{Attending, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::book::Seat;
 use crate::children::ending::{RoundEnd, came_to, ended};
-use crate::children::hearing::{Hearing, Trusted};
+use crate::children::hearing::{Hearing, Spot, Trusted};
 use crate::children::record::Record;
 use crate::children::view::View;
 use crate::children::{DEPTH_VARIABLE, Family};
@@ -52,6 +52,7 @@ pub(super) struct RoundOrder {
     pub(super) seat: Seat,
     pub(super) cut: CancellationToken,
     pub(super) wake: Wake,
+    pub(super) spot: Spot,
 }
 
 /// Whether the parent is woken by the end of a round.
@@ -71,6 +72,13 @@ pub(crate) struct Standing {
     pub(crate) state: TaskState,
     /// What the parent is told of the newest round that ended.
     pub(crate) report: String,
+}
+
+impl Standing {
+    /// Its first round runs.
+    pub(super) fn begun() -> Self {
+        Self { n_ended: 0, state: TaskState::Running, report: String::new() }
+    }
 }
 
 /// Which session of its agent a child goes on with.
@@ -128,7 +136,7 @@ impl From<Failure> for Broke {
 
 impl Round {
     pub(super) fn new(order: RoundOrder, time_max: Duration) -> Self {
-        let RoundOrder { text, seat, cut, wake } = order;
+        let RoundOrder { text, seat, cut, wake, .. } = order;
         Self { text, cut, wake, deadline: Instant::now() + time_max, _seat: seat }
     }
 }
@@ -191,7 +199,11 @@ impl Child {
     /// Drives it for as long as its connection lasts.
     async fn live(&mut self, lines: Lines, opening: Opening, cut: &CancellationToken) -> Result<(), Broke> {
         let (events, heard) = mpsc::channel(EVENTS_LEN);
-        let hello = Hello { version: env!("CARGO_PKG_VERSION"), abilities: self.abilities() };
+        let hello = Hello {
+            version: env!("CARGO_PKG_VERSION"),
+            abilities: self.abilities(),
+            keeps_words: self.hearing.family.client.abilities().children,
+        };
         // From the first session on it hears itself that it is stopped.
         let (talks, is_silent) = (CancellationToken::new(), cut.clone());
         let begun = talks.clone();
@@ -307,6 +319,8 @@ impl Child {
         begun.map_err(|error| Broke::Failed(error.to_string()))?;
         *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = View::default();
         self.hearing.n_round = 0;
+        self.hearing.stand(&order);
+        self.hearing.tell_state(true);
         self.standing.send_modify(|standing| standing.state = TaskState::Running);
         Ok(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max))
     }
@@ -320,10 +334,7 @@ impl Child {
     ) -> Result<RoundEnd, Broke> {
         let Some(round) = &self.round else { return Err(Broke::Stopped) };
         let (text, cut, deadline) = (round.text.clone(), round.cut.clone(), round.deadline);
-        if self.hearing.trusted == Trusted::Nobody {
-            let record = Record::begin(&self.hearing.family.kit.store, &self.task, &text).await;
-            self.hearing.record = Some(record.map_err(|error| Broke::Failed(error.to_string()))?);
-        }
+        self.record(&text).await?;
         let family = self.hearing.family.clone();
         let mut standing = family.standing.clone();
         let (prompted, exhausted) =
@@ -340,9 +351,7 @@ impl Child {
                 biased;
                 () = cut.cancelled(), if stopping.is_none() => stopping = stop(TaskState::Cancelled, None),
                 () = sleep_until(deadline), if stopping.is_none() => {
-                    let minutes = family.kit.settings().tree_limits.time_max.as_secs().div_ceil(60);
-                    let why = format!("it was at work for {minutes} min, as long as agents.max_minutes allows");
-                    stopping = stop(TaskState::Failed, Some(why));
+                    stopping = stop(TaskState::Failed, Some(too_long(family.kit.settings().tree_limits.time_max)));
                 }
                 why = &mut exhausted, if stopping.is_none() => stopping = stop(TaskState::Failed, Some(why)),
                 () = sleep_until(given_up.unwrap_or(deadline)), if given_up.is_some() => {
@@ -363,19 +372,26 @@ impl Child {
                         None => came_to(prompted.reason),
                     });
                 }
-                Some(event) = heard.recv() => self.hearing.hear(event, &cut),
+                // A client that follows children is waited for, and so is everybody behind it.
+                Some(event) = async {
+                    family.client.room().await;
+                    heard.recv().await
+                } => self.hearing.hear(event, &cut),
                 Some(order) = self.orders.recv() => steer(connection, session, order),
                 Ok(()) = standing.changed(), if self.hearing.trusted == Trusted::Itself => {
-                    let mode = standing.borrow_and_update().mode.as_str();
-                    let (connection, session) = (connection.clone(), session.clone());
-                    tokio::spawn(async move {
-                        if let Err(failure) = connection.set_option(&session, "mode", mode).await {
-                            tracing::warn!(%failure, "a child did not change its mode");
-                        }
-                    });
+                    set_mode(connection, session, standing.borrow_and_update().mode);
                 }
             }
         }
+    }
+
+    /// Begins to store what an agent of others is told and says; Crow itself does so on its own.
+    async fn record(&mut self, text: &str) -> Result<(), Broke> {
+        if self.hearing.trusted == Trusted::Nobody {
+            let record = Record::begin(&self.hearing.family.kit.store, &self.task, text).await;
+            self.hearing.record = Some(record.map_err(|error| Broke::Failed(error.to_string()))?);
+        }
+        Ok(())
     }
 
     /// Waits for a further order; nothing when there will be none.
@@ -398,6 +414,21 @@ impl Child {
             }
         }
     }
+}
+
+fn too_long(time_max: Duration) -> String {
+    let minutes = time_max.as_secs().div_ceil(60);
+    format!("it was at work for {minutes} min, as long as agents.max_minutes allows")
+}
+
+/// Has a child that is Crow work in the mode of its parent from here on.
+fn set_mode(connection: &Connection, session: &SessionId, mode: Mode) {
+    let (connection, session) = (connection.clone(), session.clone());
+    tokio::spawn(async move {
+        if let Err(failure) = connection.set_option(&session, "mode", mode.as_str()).await {
+            tracing::warn!(%failure, "a child did not change its mode");
+        }
+    });
 }
 
 /// Passes words on to a round that runs.

@@ -55,6 +55,7 @@ impl Child {
         let wake = round.wake;
         drop(round);
         self.hearing.status = Status::Done;
+        self.hearing.tell_state(false);
         self.standing.send_modify(|standing| {
             *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
         });

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Subject, Upstream, Wanted};
-use crow_core::{CallId, Content, Facets, Status, Update};
+use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::children::Family;
 use crate::children::book::Seat;
+use crate::children::child::{RoundOrder, Wake};
 use crate::children::permit::{Permit, Yeses, is_yes, permit};
 use crate::children::record::Record;
 use crate::children::view::View;
@@ -38,6 +39,7 @@ pub(crate) struct Spot {
 /// An ear for one child.
 pub(super) struct Hearing {
     pub(super) family: Arc<Family>,
+    pub(super) task: SessionId,
     pub(super) who: String,
     pub(super) spot: Spot,
     pub(super) trusted: Trusted,
@@ -63,6 +65,7 @@ impl Hearing {
     pub(super) fn hear(&mut self, event: ClientEvent, round: &CancellationToken) {
         match event {
             ClientEvent::Heard { heard, .. } => self.heard(&heard),
+            ClientEvent::Said(said) => self.family.client.tell(&self.task, Update::Passed(said)),
             ClientEvent::Permission { question, answer, .. } => self.asks(question, answer, round),
             ClientEvent::Wanted(wanted) => self.wants(*wanted, round),
             ClientEvent::Claim { answer, .. } => self.claims(answer),
@@ -158,6 +161,19 @@ impl Hearing {
         }
     }
 
+    /// Stands in the call that began a round.
+    pub(super) fn stand(&mut self, order: &RoundOrder) {
+        self.spot = order.spot.clone();
+        self.status = standing_of(order.wake);
+    }
+
+    /// Tells a client that follows children whether this one is at work.
+    pub(super) fn tell_state(&self, is_working: bool) {
+        let (child, cwd) = (self.task.clone(), self.cwd.display().to_string());
+        let update = Update::Child { child, title: self.who.clone(), cwd, is_working };
+        self.family.client.tell(&self.family.parent, update);
+    }
+
     /// Finds a place for a child of the child.
     fn claims(&self, answer: oneshot::Sender<Result<u64, String>>) {
         let (book, held) = (self.family.book.clone(), self.seats.clone());
@@ -183,6 +199,14 @@ impl Hearing {
 
 fn seats(held: &Mutex<HashMap<u64, Seat>>) -> MutexGuard<'_, HashMap<u64, Seat>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a call stands while its child works.
+pub(super) fn standing_of(wake: Wake) -> Status {
+    match wake {
+        Wake::No => Status::Running,
+        Wake::Yes => Status::Done,
+    }
 }
 
 /// Puts questions of a child to the person.

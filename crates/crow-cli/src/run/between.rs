@@ -122,19 +122,19 @@ fn gone() -> Exit {
 fn is_seen(event: &ClientEvent) -> bool {
     match event {
         ClientEvent::Permission { .. } => true,
-        ClientEvent::Wanted(_) | ClientEvent::Claim { .. } | ClientEvent::Released { .. } => false,
+        ClientEvent::Said(_)
+        | ClientEvent::Wanted(_)
+        | ClientEvent::Claim { .. }
+        | ClientEvent::Released { .. } => false,
         ClientEvent::Heard { heard, .. } => match heard {
             Heard::Text(_)
             | Heard::Thought(_)
             | Heard::Notice(_)
             | Heard::Compaction(_)
             | Heard::Call { .. }
+            | Heard::Prompt(_)
             | Heard::Plan(_) => true,
-            Heard::Prompt(_)
-            | Heard::Title(_)
-            | Heard::Usage { .. }
-            | Heard::Mode(_)
-            | Heard::Commands(_) => false,
+            Heard::Title(_) | Heard::Usage { .. } | Heard::Mode(_) | Heard::Commands(_) => false,
         },
     }
 }

@@ -4,7 +4,8 @@
 use std::{collections::VecDeque, io, time::Duration};
 
 use crow_acp::{
-    ClientEvent, Connection, OpenedSession, PermissionAnswer, PermissionQuestion, StopReason, Subject, Until,
+    ClientEvent, Connection, Heard, OpenedSession, PermissionAnswer, PermissionQuestion, StopReason, Subject,
+    Until,
 };
 use crow_core::{Failure, FailureKind, SessionId};
 use tokio::{
@@ -188,6 +189,7 @@ impl Driver {
                 }
                 ClientEvent::Permission { .. } => {}
                 ClientEvent::Heard { .. }
+                | ClientEvent::Said(_)
                 | ClientEvent::Wanted(_)
                 | ClientEvent::Claim { .. }
                 | ClientEvent::Released { .. } => drop(self.on_event(event, interrupt)?),
@@ -216,6 +218,12 @@ impl Driver {
         interrupt: Interrupt,
     ) -> Result<Option<Asked>, Exit> {
         let (question, answer) = match event {
+            // What the person said themselves is on the screen; this came from a task.
+            ClientEvent::Heard { heard: Heard::Prompt(news), .. } => {
+                let line = news.lines().next().unwrap_or_default().to_owned();
+                self.plan.speaker.heard(Heard::Notice(line))?;
+                return Ok(None);
+            }
             ClientEvent::Heard { heard, .. } => {
                 self.plan.speaker.heard(heard)?;
                 return Ok(None);
@@ -226,7 +234,9 @@ impl Driver {
                 return Ok(None);
             }
             // Dropped, a claim is refused: what starts children here counts them itself.
-            ClientEvent::Claim { .. } | ClientEvent::Released { .. } => return Ok(None),
+            ClientEvent::Said(_) | ClientEvent::Claim { .. } | ClientEvent::Released { .. } => {
+                return Ok(None);
+            }
         };
         if interrupt == Interrupt::Leaves {
             return Ok(None);

@@ -187,7 +187,7 @@ async fn talk(plan: Plan, lines: Lines, early: Signals) -> Result<Talked, Exit> 
     let (events, heard) = mpsc::channel(EVENTS_LEN);
     let (greeted, greeting) = oneshot::channel();
     let abilities = Abilities { compactions: true, ..Abilities::default() };
-    let hello = Hello { version: agent::VERSION, abilities };
+    let hello = Hello { version: agent::VERSION, abilities, keeps_words: false };
     let driven = crow_acp::drive(lines, hello, events, async |connection| {
         // Whoever waits for it waits below.
         let _ = greeted.send(());

@@ -222,7 +222,7 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let (lines, _written) =
         crow_acp::stdio(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
-    let hello = Hello { version: "1", abilities: Abilities::default() };
+    let hello = Hello { version: "1", abilities: Abilities::default(), keeps_words: false };
     let driven = crow_acp::drive(lines, hello, events, async |agent| {
         let session = agent.new_session(folder.path()).await?;
         agent.prompt(&session.session, "go", Until::Answered).await
