@@ -140,6 +140,36 @@ another_process_goes_on() {
     must told 'remember me'
 }
 
+# Crow's own model gives it a task; what it asks is asked where Crow was asked.
+task() { "$CROW" run "$@" >"$HOME/said" 2>&1 </dev/null; }
+
+a_task() {
+    say "call task {\"prompt\": \"say hello\", \"agent\": \"$agent\", \"title\": \"hello\"}" 'text "Hello from below"' 'text "It said so."'
+    must task -y 'give it away'
+    must heard 'It said so.'
+    must told 'Hello from below'
+}
+
+a_task_that_asks() {
+    say "call task {\"prompt\": \"make a file\", \"agent\": \"$agent\"}" "$call" 'text "made"' 'text "It is there."'
+    must task -y 'give it away'
+    must [ -e made.txt ]
+    rm made.txt
+}
+
+a_task_goes_on() {
+    say "call task {\"prompt\": \"remember me\", \"agent\": \"$agent\"}" 'text "I do"' 'text "Given."'
+    must task -j -y 'give it away'
+    local session task
+    session=$(sed -n 's/.*"type":"session".*"id":"\([^"]*\)".*/\1/p;s/.*"session":"\([^"]*\)".*/\1/p' "$HOME/said" | head -n 1)
+    task=$("$CROW" inspect --tree -s "$session" -j | sed -n "s/.*\"id\":\"\([^\"]*\)\".*/\1/p" | tail -n 1)
+    must [ -n "$task" ]
+    say "call task_send {\"task\": \"$task\", \"prompt\": \"and now\"}" 'text "still here"' 'text "It goes on."'
+    must task -y -s "$session" 'say more'
+    must told 'remember me'
+    must told 'still here'
+}
+
 check() {
     local name=$1 why status=0
     [[ ${name//_/ } == *"${ONLY:-}"* ]] || return 0
@@ -154,6 +184,7 @@ check() {
 
 "configure_$agent"
 printf 'agent_servers:\n  %s: %s\n' "$agent" "$server" >>"$HOME/.crow/config.yaml"
-for name in a_prompt a_call_allowed nobody_to_ask lines_of_JSON cancel another_process_goes_on; do
+for name in a_prompt a_call_allowed nobody_to_ask lines_of_JSON cancel another_process_goes_on \
+    a_task a_task_that_asks a_task_goes_on; do
     check "$name"
 done

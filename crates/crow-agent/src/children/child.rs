@@ -1,14 +1,14 @@
 //! One child's life: started, told, heard, and ended, whatever it does. Owns the child's process and its connection, so
 //! it waits for several things at once; whoever wants something of it sends an order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{
     Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, Until, Upstream, drive,
 };
-use crow_core::{AgentReach, Failure, Mode, SessionId};
+use crow_core::{AgentReach, Failure, FailureKind, Mode, SessionId};
 use crow_store::{Attending, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -263,7 +263,6 @@ impl Child {
     ) -> Result<SessionId, Broke> {
         let (task, cwd, store) = (self.task.clone(), self.cwd.clone(), self.hearing.family.kit.store.clone());
         let is_replay = matches!(opening, Opening::Again { .. });
-        let abilities = connection.abilities();
         let opened = async move {
             match opening {
                 Opening::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
@@ -280,14 +279,7 @@ impl Child {
                 }
                 Opening::Again { name } => {
                     let session = SessionId::new(name);
-                    match (abilities.resumes, abilities.loads) {
-                        (true, _) => connection.resume_session(&session, &cwd).await?,
-                        (false, true) => connection.load_session(&session, &cwd).await.map(drop)?,
-                        (false, false) => {
-                            let why = "this agent cannot go on with an earlier session; give a new task";
-                            return Err(Failure::new(crow_core::FailureKind::InvalidValue, why));
-                        }
-                    }
+                    go_on(connection, &session, &cwd).await?;
                     Ok(session)
                 }
             }
@@ -414,6 +406,22 @@ impl Child {
             }
         }
     }
+}
+
+/// Has an agent of others open an earlier session. There are some that say they resume sessions, and only load them.
+async fn go_on(connection: &Connection, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
+    let can = connection.abilities();
+    if can.resumes {
+        let resumed = connection.resume_session(session, cwd).await;
+        if resumed.is_ok() || !can.loads {
+            return resumed;
+        }
+    }
+    if can.loads {
+        return connection.load_session(session, cwd).await.map(drop);
+    }
+    let why = "this agent cannot go on with an earlier session; give a new task";
+    Err(Failure::new(FailureKind::InvalidValue, why))
 }
 
 fn too_long(time_max: Duration) -> String {
