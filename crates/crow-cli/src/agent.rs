@@ -112,7 +112,7 @@ fn own_agent(settings: &Settings) -> Option<AgentServer> {
     let dir = settings.dir.to_str()?.to_owned();
     let args = vec!["-d".to_owned(), dir, "acp".to_owned()];
     let reach = AgentReach::Program { command, args, env: Vec::new() };
-    Some(AgentServer { name: OWN_AGENT.to_owned(), reach })
+    Some(AgentServer { name: OWN_AGENT.to_owned(), reach, cwd: None })
 }
 
 /// What the tools that Crow brings along work with.

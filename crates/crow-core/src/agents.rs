@@ -1,6 +1,7 @@
 //! Agents that can be driven, and how far a tree of them may grow.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Levels below the root.
@@ -19,6 +20,8 @@ pub struct AgentServer {
     pub name: String,
     /// How it is reached.
     pub reach: AgentReach,
+    /// The folder it works in, for one that does not share ours: a path of its machine.
+    pub cwd: Option<PathBuf>,
 }
 
 /// How an agent is reached.

@@ -38,7 +38,10 @@ struct Work {
     task: SessionId,
     title: String,
     agent: AgentServer,
+    /// Where its session works, perhaps on another machine.
     cwd: PathBuf,
+    /// Where its program starts.
+    starts_in: PathBuf,
     worktree: Option<Worktree>,
 }
 
@@ -54,11 +57,18 @@ impl Children {
         let agent = self.agent(new.agent.as_deref())?;
         let seat = self.seat().await?;
         let surroundings = family.surroundings();
-        let cwd = new.cwd.clone().unwrap_or_else(|| surroundings.place.cwd.clone());
-        is_folder(&cwd).await?;
+        let here = surroundings.place.cwd.clone();
+        let is_far = agent.cwd.is_some();
+        let cwd = new.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| here.clone());
+        if !is_far {
+            is_folder(&cwd).await?;
+        }
         let title = new.title.as_deref().map_or_else(|| self::title(&new.prompt), view::line);
         let task = invent_name();
         let worktree = match new.worktree {
+            true if is_far => {
+                return Err(format!("{} does not share our folders; it can have no worktree", agent.name));
+            }
             true => Some(self.worktree(&cwd, &task, cut).await?),
             false => None,
         };
@@ -90,7 +100,8 @@ impl Children {
             Trusted::Nobody => Opening::New { model },
         };
         let order = self.order(new.prompt, seat, (new.wake, spot));
-        let work = Work { task: task.clone(), title, agent, cwd, worktree };
+        let starts_in = if is_far { here } else { cwd.clone() };
+        let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree };
         self.start(work, (attending, opening, order)).await?;
         Ok(task)
     }
@@ -124,7 +135,11 @@ impl Children {
             false => None,
         };
         let order = self.order(text, seat, (wake, spot));
-        let work = Work { task: task.clone(), title: row.title, agent, cwd, worktree };
+        let starts_in = match agent.cwd {
+            Some(_) => family.surroundings().place.cwd,
+            None => cwd.clone(),
+        };
+        let work = Work { task: task.clone(), title: row.title, agent, cwd, starts_in, worktree };
         self.start(work, (attending, opening, order)).await
     }
 
@@ -134,7 +149,7 @@ impl Children {
 
     async fn start(
         &self,
-        Work { task, title, agent, cwd, worktree }: Work,
+        Work { task, title, agent, cwd, starts_in, worktree }: Work,
         (attending, opening, order): (Attending, Opening, RoundOrder),
     ) -> Result<(), String> {
         let family = self.family.clone();
@@ -175,13 +190,14 @@ impl Children {
         };
         hearing.tell_state(true);
         let round = Some(Round::new(order, family.kit.settings().tree_limits.time_max));
-        let AgentServer { name, reach } = agent;
+        let AgentServer { name, reach, .. } = agent;
         let child = Child {
             task: task.clone(),
             title,
             agent: name,
             reach,
             cwd,
+            starts_in,
             hearing,
             orders: inbox,
             standing,

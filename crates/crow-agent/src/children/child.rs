@@ -99,6 +99,7 @@ pub(super) struct Child {
     pub(super) agent: String,
     pub(super) reach: AgentReach,
     pub(super) cwd: PathBuf,
+    pub(super) starts_in: PathBuf,
     pub(super) hearing: Hearing,
     pub(super) orders: mpsc::Receiver<Order>,
     pub(super) standing: Arc<watch::Sender<Standing>>,
@@ -179,7 +180,7 @@ impl Child {
                 let command = AgentCommand {
                     program: command.clone(),
                     args: args.clone(),
-                    cwd: self.cwd.clone(),
+                    cwd: self.starts_in.clone(),
                     env: env.iter().cloned().chain([depth]).collect(),
                     env_removed: secret.into_iter().filter(|name| !is_given(name)).collect(),
                 };

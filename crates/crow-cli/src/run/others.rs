@@ -27,11 +27,15 @@ const LINES_SHOWN: usize = 3;
 
 /// Goes through the plan with another agent.
 pub(super) async fn drive(
-    plan: Plan,
+    mut plan: Plan,
     server: &AgentServer,
     place: &Place<'_>,
     settings: &Settings,
 ) -> Result<(), Exit> {
+    let starts_in = plan.cwd.clone();
+    if let (Some(cwd), None) = (&server.cwd, &plan.args.cwd) {
+        plan.cwd.clone_from(cwd);
+    }
     match &server.reach {
         AgentReach::Program { command, args, env } => {
             if agents::program(server, place).flatten().is_none() {
@@ -40,7 +44,7 @@ pub(super) async fn drive(
             let command = Command {
                 program: command.clone(),
                 args: args.clone(),
-                cwd: plan.cwd.clone(),
+                cwd: starts_in,
                 env: env.clone(),
                 env_removed: settings.secret_variables.clone(),
             };

@@ -34,7 +34,7 @@ pub(super) const SERVER: &[&str] =
     &["command", "args", "env", "transport", "type", "url", "headers", "disabled", "disabled_tools"];
 /// Keys of an agent.
 pub(super) const AGENT: &[&str] =
-    &["command", "args", "env", "type", "transport", "url", "headers", "token", "token_file"];
+    &["command", "args", "env", "cwd", "type", "transport", "url", "headers", "token", "token_file"];
 /// Keys of `agents`.
 pub(super) const AGENTS: &[&str] = &["max_depth", "max_children", "max_tokens", "max_minutes"];
 /// Keys of `permissions`.

@@ -38,6 +38,7 @@ struct Said {
     url: Option<String>,
     headers: Vec<(String, String)>,
     token: Option<String>,
+    cwd: Option<String>,
 }
 
 impl Loader<'_> {
@@ -46,9 +47,10 @@ impl Loader<'_> {
         let mut agents = Agents::default();
         for field in self.map(&field.key, &field.node, super::NAMED_MAPS)? {
             let said = self.agent(field, &mut agents.variables)?;
+            let cwd = self.far_folder(field, said.cwd.as_deref())?;
             let reach = self.reach(field, said)?;
             agents.written.insert(field.key.clone(), written(&field.node));
-            agents.servers.push(AgentServer { name: field.key.clone(), reach });
+            agents.servers.push(AgentServer { name: field.key.clone(), reach, cwd });
         }
         Ok(agents)
     }
@@ -62,6 +64,7 @@ impl Loader<'_> {
                 "command" => said.command = self.words(&key, node)?,
                 "args" => said.args = self.texts(&key, node)?,
                 "env" => said.env = self.pairs(&key, node, variables)?,
+                "cwd" => said.cwd = self.text(&key, node)?,
                 "url" => said.url = self.secret(&key, node, variables)?,
                 "headers" => said.headers = self.pairs(&key, node, variables)?,
                 "token" | "token_file" if said.token.is_some() => {
@@ -75,6 +78,17 @@ impl Loader<'_> {
             }
         }
         Ok(said)
+    }
+
+    /// Reads the folder that an agent works in; nobody here can look whether it is there.
+    fn far_folder(&self, field: &Field, cwd: Option<&str>) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(cwd) = cwd.map(PathBuf::from) else { return Ok(None) };
+        match cwd.is_absolute() {
+            true => Ok(Some(cwd)),
+            false => {
+                Err(self.wrong(field.line, format!("agent_servers.{}.cwd needs an absolute path", field.key)))
+            }
+        }
     }
 
     /// Reads a program, or a list that begins with one.
