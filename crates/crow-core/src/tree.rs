@@ -25,7 +25,7 @@ impl Tree {
         let n_working = self.places.len();
         if n_working >= self.limits.children_max as usize {
             return Err(format!(
-                "{n_working} agents work already, as many as agents.max_children allows; wait for one or cancel it"
+                "agents.max_children allows {n_working} at work at a time; wait for the end of one or cancel it"
             ));
         }
         self.n_places += 1;
@@ -84,7 +84,7 @@ mod tests {
         let first = tree.claim().unwrap();
         tree.claim().unwrap();
         let why = tree.claim().unwrap_err();
-        assert!(why.starts_with("2 agents work already"), "{why}");
+        assert!(why.starts_with("agents.max_children allows 2"), "{why}");
         // Giving a place back twice gives one back.
         tree.release(first);
         tree.release(first);
