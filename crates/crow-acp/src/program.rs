@@ -2,6 +2,7 @@
 //! no message is kept from the protocol.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crow_process::{
     Command, Companion, Confine, Ended, Groups, Pipes, SpawnError, Stderr, Warden, accompany,
@@ -11,6 +12,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::transport::{LINE_BYTES_MAX, Lines};
+
+/// How long the end of a program may come after its input is closed.
+const END_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Of what a program says that is no message, a line is enough to tell what went wrong.
 const STRAY_CHARS_MAX: usize = 200;
@@ -87,8 +91,14 @@ impl AgentProgram {
 fn lines(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -> Lines {
     let outgoing = sink::unfold(stdin, |mut stdin, mut line: String| async move {
         line.push('\n');
-        stdin.write_all(line.as_bytes()).await?;
-        Ok(stdin)
+        match stdin.write_all(line.as_bytes()).await {
+            Ok(()) => Ok(stdin),
+            Err(error) => {
+                // Who no longer reads is about to end, and its end tells more.
+                tokio::time::sleep(END_WAIT_MAX).await;
+                Err(error)
+            }
+        }
     });
     let incoming = stream::unfold(BufReader::new(stdout), move |mut stdout| {
         let stray = stray.clone();
