@@ -26,7 +26,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::begin::NewTask;
+pub(crate) use self::begin::{NewTask, goes_on, has_begun};
 use self::book::Book;
 use self::child::Order;
 pub(crate) use self::child::Wake;
@@ -102,6 +102,7 @@ impl Children {
         wake: Wake,
         spot: Spot,
     ) -> Result<Sent, String> {
+        let spot = Spot { shows: (wake == Wake::Yes).then(|| goes_on(task)), ..spot };
         if let Some(living) = self.living(task) {
             if living.is_working() {
                 let (answer, answered) = oneshot::channel();
@@ -116,14 +117,16 @@ impl Children {
             let seat = self.seat().await?;
             let order = self.order(text.clone(), seat, (wake, spot.clone()));
             let cut = order.cut.clone();
-            let begins = living.standing.send_if_modified(|standing| {
-                let begins = standing.state != TaskState::Running;
-                standing.state = TaskState::Running;
-                begins
+            let mut before = TaskState::Running;
+            living.standing.send_modify(|standing| {
+                before = std::mem::replace(&mut standing.state, TaskState::Running);
             });
-            if begins && living.orders.try_send(Order::Round(order)).is_ok() {
-                *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
-                return Ok(Sent::Begun);
+            if before != TaskState::Running {
+                if living.orders.try_send(Order::Round(order)).is_ok() {
+                    *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
+                    return Ok(Sent::Begun);
+                }
+                living.standing.send_modify(|standing| standing.state = before);
             }
         }
         self.again(task, text, wake, spot).await.map(|()| Sent::Begun)

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use self::specs::task_specs;
 use self::specs::{cancel_spec, read_spec, send_spec, task_spec};
-use crate::children::{Awaited, Children, NewTask, OWN, Sent, Spot, Wake};
+use crate::children::{Awaited, Children, NewTask, OWN, Sent, Spot, Wake, goes_on, has_begun};
 
 /// People read no faster than this.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -215,16 +215,13 @@ async fn given(
         worktree: asked.worktree.unwrap_or(false),
         wake,
     };
-    let task = children.begin(new, Spot { call, facets }, cx.cut).await?;
+    let task = children.begin(new, Spot { call, facets, shows: None }, cx.cut).await?;
     Ok(match (wake, children.awaited(&task)) {
         (Wake::No, Some(awaited)) => {
             children.tells(call, &task);
             ended(awaited, cx).await
         }
-        (Wake::Yes, _) | (Wake::No, None) => Outcome::done(format!(
-            "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. \
-             To look at it: task_read. To stop it: task_cancel.\n"
-        )),
+        (Wake::Yes, _) | (Wake::No, None) => Outcome::done(has_begun(&task)),
     })
 }
 
@@ -236,15 +233,13 @@ async fn sent(
     let (children, asked): (_, AskedSend) = (of(children)?, parse(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
     let (task, wake) = (SessionId::new(asked.task), wake(asked.wait));
-    let sent = children.send(&task, asked.prompt, wake, Spot { call, facets }).await?;
+    let sent = children.send(&task, asked.prompt, wake, Spot { call, facets, shows: None }).await?;
     Ok(match (sent, wake, children.awaited(&task)) {
         (Sent::Begun, Wake::No, Some(awaited)) => {
             children.tells(call, &task);
             ended(awaited, cx).await
         }
-        (Sent::Begun, ..) => {
-            Outcome::done(format!("Task {task} goes on. Its end comes to you as a message.\n"))
-        }
+        (Sent::Begun, ..) => Outcome::done(goes_on(&task)),
         (Sent::Steered, ..) => Outcome::done(format!("Task {task} is at work and has been told.\n")),
     })
 }

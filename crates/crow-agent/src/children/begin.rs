@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::book::Seat;
 use crate::children::child::{self, Child, Opening, Round, RoundOrder, Standing, Wake};
-use crate::children::hearing::{Hearing, Spot, Trusted, standing_of};
+use crate::children::hearing::{Hearing, Spot, Trusted};
 use crate::children::living::Living;
 use crate::children::view::{self, View};
 use crate::children::{Children, ORDERS_LEN, OWN, unknown};
@@ -99,7 +99,8 @@ impl Children {
             Trusted::Itself => Opening::Own,
             Trusted::Nobody => Opening::New { model },
         };
-        let order = self.order(new.prompt, seat, (new.wake, spot));
+        let shows = (new.wake == Wake::Yes).then(|| has_begun(&task));
+        let order = self.order(new.prompt, seat, (new.wake, Spot { shows, ..spot }));
         let starts_in = if is_far { here } else { cwd.clone() };
         let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree };
         self.start(work, (attending, opening, order)).await?;
@@ -176,7 +177,6 @@ impl Children {
             task: task.clone(),
             who,
             spot: order.spot.clone(),
-            status: standing_of(order.wake),
             trusted,
             cwd: cwd.clone(),
             view,
@@ -259,6 +259,19 @@ impl Children {
             false => Trusted::Nobody,
         }
     }
+}
+
+/// What a call shows that began a task and does not wait for its end.
+pub(crate) fn has_begun(task: &SessionId) -> String {
+    format!(
+        "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
+         look at it: task_read. To stop it: task_cancel.\n"
+    )
+}
+
+/// What a call shows that began a further round and does not wait for its end.
+pub(crate) fn goes_on(task: &SessionId) -> String {
+    format!("Task {task} goes on. Its end comes to you as a message.\n")
 }
 
 async fn is_folder(path: &Path) -> Result<(), String> {

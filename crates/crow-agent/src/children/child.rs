@@ -112,33 +112,47 @@ pub(super) struct Child {
 pub(super) struct Round {
     text: String,
     cut: CancellationToken,
+    /// Its questions are open.
+    pub(super) asks: CancellationToken,
     pub(super) wake: Wake,
     deadline: Instant,
     _seat: Seat,
 }
 
 /// Why a child cannot go on.
-enum Broke {
+pub(super) enum Broke {
     /// Its round is over, and its folder goes with it.
     Over(RoundEnd),
     /// It was stopped, or nobody wants it any longer.
     Stopped,
     /// It did not end when it was stopped.
     Deaf(RoundEnd),
-    /// The way to it broke.
+    /// It has ended, or the way to it has.
+    Gone(String),
+    /// It says that it cannot, or something here cannot.
     Failed(String),
 }
 
 impl From<Failure> for Broke {
     fn from(failure: Failure) -> Self {
-        Self::Failed(failure.sentence)
+        let sentence = failure.sentence.trim_end();
+        let stop = if sentence.ends_with(['.', '!', '?']) { "" } else { "." };
+        let sentence = format!("{sentence}{stop}");
+        if failure.kind == FailureKind::Connection { Self::Gone(sentence) } else { Self::Failed(sentence) }
     }
 }
 
 impl Round {
     pub(super) fn new(order: RoundOrder, time_max: Duration) -> Self {
         let RoundOrder { text, seat, cut, wake, .. } = order;
-        Self { text, cut, wake, deadline: Instant::now() + time_max, _seat: seat }
+        Self {
+            text,
+            cut,
+            asks: CancellationToken::new(),
+            wake,
+            deadline: Instant::now() + time_max,
+            _seat: seat,
+        }
     }
 }
 
@@ -149,15 +163,15 @@ impl Child {
         let (broke, last_words) = match self.launch().await {
             Ok((lines, program)) => {
                 let lived = self.live(lines, opening, &cut).await;
-                let is_deaf = matches!(lived, Err(Broke::Deaf(_)));
-                (lived.err(), ended(program, is_deaf).await)
+                let last_words = ended(program, lived.as_ref().err()).await;
+                (lived.err(), last_words)
             }
             Err(why) => (Some(Broke::Failed(why)), String::new()),
         };
         let end = match broke {
             None | Some(Broke::Stopped) => RoundEnd { state: TaskState::Cancelled, why: None },
             Some(Broke::Deaf(end) | Broke::Over(end)) => end,
-            Some(Broke::Failed(why)) => {
+            Some(Broke::Gone(why) | Broke::Failed(why)) => {
                 RoundEnd { state: TaskState::Failed, why: Some(format!("{why}{last_words}")) }
             }
         };
@@ -248,7 +262,7 @@ impl Child {
                 return Err(Broke::Over(end));
             }
             self.finish(end).await;
-            self.round = match self.idle(&mut heard).await {
+            self.round = match self.idle(connection, &mut heard).await {
                 Some(order) => Some(self.begin(order).await?),
                 None => return Ok(()),
             };
@@ -285,7 +299,8 @@ impl Child {
                 }
             }
         };
-        let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
+        let round = self.round.as_ref();
+        let (cut, asks) = round.map(|round| (round.cut.clone(), round.asks.clone())).unwrap_or_default();
         let late = Instant::now() + OPEN_WAIT_MAX;
         tokio::pin!(opened);
         loop {
@@ -299,7 +314,7 @@ impl Child {
                 }
                 // What an earlier session replays was seen when it was said.
                 Some(event) = heard.recv() => if !is_replay {
-                    self.hearing.hear(event, &cut);
+                    self.hearing.hear(event, &asks);
                 },
             }
         }
@@ -312,7 +327,7 @@ impl Child {
         begun.map_err(|error| Broke::Failed(error.to_string()))?;
         *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = View::default();
         self.hearing.n_round = 0;
-        self.hearing.stand(&order);
+        self.hearing.spot = order.spot.clone();
         self.hearing.tell_state(true);
         self.standing.send_modify(|standing| standing.state = TaskState::Running);
         Ok(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max))
@@ -327,6 +342,7 @@ impl Child {
     ) -> Result<RoundEnd, Broke> {
         let Some(round) = &self.round else { return Err(Broke::Stopped) };
         let (text, cut, deadline) = (round.text.clone(), round.cut.clone(), round.deadline);
+        let asks = round.asks.clone();
         self.record(&text).await?;
         let family = self.hearing.family.clone();
         let mut standing = family.standing.clone();
@@ -336,6 +352,8 @@ impl Child {
         let mut stopping: Option<(Instant, RoundEnd)> = None;
         let stop = |state, why| {
             connection.cancel(session);
+            // A child that loses its question first takes that for the end of its own turn.
+            asks.cancel();
             Some((Instant::now() + STOP_WAIT_MAX, RoundEnd { state, why }))
         };
         loop {
@@ -352,10 +370,14 @@ impl Child {
                     return Err(Broke::Deaf(end));
                 }
                 ended = &mut prompted => {
+                    // What it said before it ended is here by now.
+                    while let Ok(event) = heard.try_recv() {
+                        self.hearing.hear(event, &asks);
+                    }
                     let prompted = ended?;
                     // What was said before the end may still wait.
                     while let Ok(event) = heard.try_recv() {
-                        self.hearing.hear(event, &cut);
+                        self.hearing.hear(event, &asks);
                     }
                     if let Some(spent) = prompted.spent {
                         self.hearing.spent(spent);
@@ -369,7 +391,7 @@ impl Child {
                 Some(event) = async {
                     family.client.room().await;
                     heard.recv().await
-                } => self.hearing.hear(event, &cut),
+                } => self.hearing.hear(event, &asks),
                 Some(order) = self.orders.recv() => steer(connection, session, order),
                 Ok(()) = standing.changed(), if self.hearing.trusted == Trusted::Itself => {
                     set_mode(connection, session, standing.borrow_and_update().mode);
@@ -388,7 +410,11 @@ impl Child {
     }
 
     /// Waits for a further order; nothing when there will be none.
-    async fn idle(&mut self, heard: &mut mpsc::Receiver<ClientEvent>) -> Option<RoundOrder> {
+    async fn idle(
+        &mut self,
+        connection: &Connection,
+        heard: &mut mpsc::Receiver<ClientEvent>,
+    ) -> Option<RoundOrder> {
         let (late, ends) = (Instant::now() + IDLE_MAX, self.hearing.family.cut.clone());
         loop {
             tokio::select! {
@@ -401,9 +427,21 @@ impl Child {
                         drop(answer);
                     }
                 },
-                () = sleep_until(late) => return None,
+                () = sleep_until(late) => return self.last_order(),
+                () = connection.closed() => return self.last_order(),
                 // Between rounds a child keeps its lists up to date, and has no questions.
-                event = heard.recv() => drop(event?),
+                Some(event) = heard.recv() => drop(event),
+            }
+        }
+    }
+
+    /// Takes no more orders; one that was given already would be waited for.
+    fn last_order(&mut self) -> Option<RoundOrder> {
+        self.orders.close();
+        loop {
+            match self.orders.try_recv().ok()? {
+                Order::Round(order) => return Some(order),
+                Order::Steer { answer, .. } => drop(answer),
             }
         }
     }

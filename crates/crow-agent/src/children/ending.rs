@@ -4,17 +4,16 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crow_acp::{AgentProgram, ProgramEnded, StopReason};
-use crow_core::Status;
 use crow_store::{TaskEnd, TaskState};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::child::{Child, Standing, Wake};
+use crate::children::child::{Broke, Child, Standing, Wake};
 use crate::children::report::{self, Ended, report};
 use crate::clock;
 
 /// How long the end of a program is awaited whose connection has broken: they end at the same moment.
-const END_WAIT_MAX: Duration = Duration::from_millis(50);
+const END_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// How a round came to its end.
 #[derive(Debug)]
@@ -27,6 +26,8 @@ impl Child {
     /// Ends the round that runs, if one does: the row first, then whoever waits.
     pub(super) async fn finish(&mut self, end: RoundEnd) {
         let Some(round) = self.round.take() else { return };
+        // Nobody answers its questions any longer.
+        round.asks.cancel();
         let RoundEnd { state, why } = end;
         if let Some(record) = self.hearing.record.take()
             && let Err(error) = record.end().await
@@ -54,7 +55,6 @@ impl Child {
         }
         let wake = round.wake;
         drop(round);
-        self.hearing.status = Status::Done;
         self.hearing.tell_state(false);
         self.standing.send_modify(|standing| {
             *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
@@ -63,6 +63,7 @@ impl Child {
             family.mail_came(state);
         }
     }
+
     /// Commits what stands in the child's own worktree; gives the branch and what there is to say about it.
     async fn settle(&self) -> (Option<String>, Option<String>) {
         let Some(worktree) = &self.worktree else { return (None, None) };
@@ -93,14 +94,16 @@ pub(super) fn came_to(reason: StopReason) -> RoundEnd {
 }
 
 /// Ends a child's program; gives what there is to say about that.
-pub(super) async fn ended(program: Option<AgentProgram>, is_deaf: bool) -> String {
+pub(super) async fn ended(program: Option<AgentProgram>, broke: Option<&Broke>) -> String {
     let Some(mut program) = program else { return String::new() };
-    // One whose connection broke has often ended by itself, and then that says why.
-    let by_itself = match is_deaf {
-        true => None,
-        false => timeout(END_WAIT_MAX, program.ended()).await.ok().flatten(),
+    let (by_itself, end) = match broke {
+        Some(Broke::Gone(_)) => {
+            let ended = timeout(END_WAIT_MAX, program.ended()).await;
+            (ended.ok().flatten(), program.end().await)
+        }
+        Some(Broke::Deaf(_)) => (None, program.kill().await),
+        Some(Broke::Over(_) | Broke::Stopped | Broke::Failed(_)) | None => (None, program.end().await),
     };
-    let end = if is_deaf { program.kill().await } else { program.end().await };
     let mut text = match by_itself {
         Some(ProgramEnded::Exited(code)) => format!(" It ended with exit code {code}."),
         Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),

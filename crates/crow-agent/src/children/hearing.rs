@@ -4,21 +4,25 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Subject, Upstream, Wanted};
 use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::Family;
 use crate::children::book::Seat;
-use crate::children::child::{RoundOrder, Wake};
 use crate::children::permit::{Permit, Yeses, is_yes, permit};
 use crate::children::record::Record;
 use crate::children::view::View;
 
 /// Places that the children of one child may hold; the root's book allows fewer.
 const SEATS_MAX: usize = 1_000;
+
+/// How long word of a stopped turn may come after the end of its questions.
+const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Whose rules a child's wishes are judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(super) enum Trusted {
 pub(crate) struct Spot {
     pub(crate) call: CallId,
     pub(crate) facets: Facets,
+    /// What the call shows for good, when it does not wait for the child.
+    pub(crate) shows: Option<String>,
 }
 
 /// An ear for one child.
@@ -56,8 +62,6 @@ pub(super) struct Hearing {
     pub(super) n_told: u64,
     /// Of what the child's agent told before this round began.
     pub(super) n_round: u64,
-    /// Where the call stands in the client.
-    pub(super) status: Status,
 }
 
 impl Hearing {
@@ -127,7 +131,6 @@ impl Hearing {
             who: self.who.clone(),
             spot: self.spot.clone(),
             view: self.view.clone(),
-            status: self.status,
             round: round.clone(),
         }
     }
@@ -159,12 +162,6 @@ impl Hearing {
                 });
             }
         }
-    }
-
-    /// Stands in the call that began a round.
-    pub(super) fn stand(&mut self, order: &RoundOrder) {
-        self.spot = order.spot.clone();
-        self.status = standing_of(order.wake);
     }
 
     /// Tells a client that follows children whether this one is at work.
@@ -201,21 +198,12 @@ fn seats(held: &Mutex<HashMap<u64, Seat>>) -> MutexGuard<'_, HashMap<u64, Seat>>
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a call stands while its child works.
-pub(super) fn standing_of(wake: Wake) -> Status {
-    match wake {
-        Wake::No => Status::Running,
-        Wake::Yes => Status::Done,
-    }
-}
-
 /// Puts questions of a child to the person.
 struct Asker {
     family: Arc<Family>,
     who: String,
     spot: Spot,
     view: Arc<Mutex<View>>,
-    status: Status,
     round: CancellationToken,
 }
 
@@ -227,11 +215,18 @@ impl Asker {
         let _turn_to_ask = self.round.run_until_cancelled(family.asking.lock()).await?;
         let spot = (self.spot.call, self.who.as_str());
         let answered = family.client.ask_for_child(&family.parent, spot, question, &self.round).await;
-        let shown = self.view.lock().unwrap_or_else(PoisonError::into_inner).shown();
+        if answered.is_none() {
+            // Whoever stops a turn closes its questions; that must not reach the child before it hears of the stop.
+            drop(timeout(STOP_WAIT_MAX, self.round.cancelled()).await);
+        }
+        let (status, shown) = match &self.spot.shows {
+            Some(shows) => (Status::Done, shows.clone()),
+            None => (Status::Running, self.view.lock().unwrap_or_else(PoisonError::into_inner).shown()),
+        };
         let again = Update::CallAgain {
             call: self.spot.call,
             facets: self.spot.facets.clone(),
-            status: self.status,
+            status,
             content: vec![Content::Text(shown)],
         };
         family.client.tell(&family.parent, again);
