@@ -10,6 +10,7 @@
 
 mod editor;
 mod log;
+pub mod names;
 mod serving;
 mod terminals;
 #[cfg(test)]
@@ -275,18 +276,31 @@ impl FakeClient {
         let update = &params["update"];
         let found = self.editor.unoffered_update(update);
         self.check_offered(found);
-        if let Some(line) = log::spelled(update) {
+        if let Some(line) = log::spelled(&self.without_names(update)) {
             self.say(line);
         }
         self.updates.push((params["sessionId"].as_str().unwrap_or_default().to_owned(), update.clone()));
     }
 
+    fn without_hidden(&self, text: &str) -> String {
+        self.hidden.iter().fold(text.to_owned(), |text, (hidden, by)| text.replace(hidden, by))
+    }
+
+    /// Hides what is different each time before a text is cut.
+    fn without_names(&self, update: &Value) -> Value {
+        match update {
+            Value::String(text) => names::hidden(&self.without_hidden(text)).into(),
+            Value::Array(items) => items.iter().map(|item| self.without_names(item)).collect(),
+            Value::Object(fields) => {
+                fields.iter().map(|(name, value)| (name.clone(), self.without_names(value))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Adds a line of the test's own.
     pub fn say(&mut self, line: impl Into<String>) {
-        let mut line = line.into();
-        for (text, by) in &self.hidden {
-            line = line.replace(text, by);
-        }
+        let line = self.without_hidden(&line.into());
         self.log.push(line);
     }
 

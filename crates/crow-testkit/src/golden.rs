@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! client: {"terminal": true}    what the client offers; nothing without this line
-//! config: max_turn_requests: 2  a line of configuration
+//! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home folder
 //! file a.txt "hello\n"          a file of the project
 //! model: text "Hi" | call …     the model's next answer
+//! child TEXT: text "Hi" | …     its next answer in conversations that begin with a prompt with TEXT
 //! > prompt list the files       sends a prompt
 //! > answer reject_once          answers the next permission question so
 //! > wait TEXT                   hears until a line contains TEXT
 //! > asked N                     waits until the model has N requests
+//! > model ANSWER                gives the model one more answer; $TASK1 in it is the first task it was told of
+//! > run WORDS                   runs the binary with these arguments and shows what it says
 //! > release                     lets the model go on
 //! > cancel                      cancels the turn
 //! > hung-up N                   waits until request N, from 0, lost its client
@@ -39,7 +42,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answered, FakeClient, Odd, World};
+use crate::client::{Answered, FakeClient, Odd, World, names};
 use crate::{Answer, ModelServer, Script};
 
 /// Characters of a message that the end of a transcript shows.
@@ -75,10 +78,13 @@ fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
     for line in script.lines().map(str::trim) {
         if let Some(answer) = line.strip_prefix("model:") {
             server.add(Script::new([Answer::parse(answer.trim())]));
+        } else if let Some(answer) = line.strip_prefix("child ") {
+            let (text, answer) = answer.split_once(": ").expect("child TEXT: ANSWER");
+            server.answer_to(text, Script::new([Answer::parse(answer.trim())]));
         } else if let Some(offered) = line.strip_prefix("client:") {
             capabilities = serde_json::from_str(offered).expect("client: {…}");
         } else if let Some(yaml) = line.strip_prefix("config: ") {
-            world.configure_more(yaml);
+            world.configure_more(&yaml.replace("$HOME", &world.home().display().to_string()));
         } else if let Some(file) = line.strip_prefix("file ") {
             let (name, text) = named_text(file);
             world.file(name, &text);
@@ -116,6 +122,15 @@ impl Stage<'_> {
             "wait" => self.client.until(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
             "release" => self.server.release(),
+            "model" => {
+                let tasks = self.tasks();
+                let tasks = tasks.iter().enumerate().rev();
+                let answer = tasks.fold(rest.to_owned(), |answer, (n, name)| {
+                    answer.replace(&format!("$TASK{}", n + 1), name)
+                });
+                self.server.add(Script::new([Answer::parse(&answer)]));
+            }
+            "run" => self.run(rest).await,
             "hung-up" => self.server.disconnected(rest.parse().expect("> hung-up N")).await,
             "end" => {
                 let id = self.prompts.pop_front().expect("a prompt runs");
@@ -140,6 +155,38 @@ impl Stage<'_> {
                 self.client.say(line);
                 self.ask(verb, rest).await;
             }
+        }
+    }
+
+    /// The tasks that the client was told of, in that order.
+    fn tasks(&self) -> Vec<String> {
+        let mut tasks = Vec::new();
+        for (_, update) in &self.client.updates {
+            let told = update.to_string();
+            for name in told.split("Task ").filter_map(names::first) {
+                if !tasks.contains(&name) {
+                    tasks.push(name);
+                }
+            }
+        }
+        tasks
+    }
+
+    /// Runs the binary in the same world.
+    async fn run(&mut self, words: &str) {
+        let mut command = tokio::process::Command::new(self.binary);
+        let words = words.replace("$SESSION", &self.session);
+        command
+            .args(words.split_whitespace())
+            .env("HOME", self.world.home())
+            .current_dir(self.world.project());
+        let ran = command.output().await.expect("the binary starts");
+        for line in
+            String::from_utf8_lossy(&ran.stdout).lines().chain(String::from_utf8_lossy(&ran.stderr).lines())
+        {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let line = words.join(" ").replace(&self.session, "$SESSION");
+            self.client.say(format!("$ {}", names::hidden(&line)));
         }
     }
 
@@ -222,7 +269,8 @@ impl Stage<'_> {
         let last = self.server.requests().last().cloned().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();
         for message in messages.iter().filter(|message| message["role"] != "system") {
-            self.client.say(format!("model saw {}", summary(message)));
+            let home = self.world.home().display().to_string();
+            self.client.say(format!("model saw {}", summary(message, &home)));
         }
         // What a running program printed, and when, is chance.
         let log = self.before + &self.client.log();
@@ -254,10 +302,15 @@ fn options(result: &Value) -> String {
     options.collect::<Vec<_>>().join(" ")
 }
 
-fn summary(message: &Value) -> String {
+fn summary(message: &Value, home: &str) -> String {
     let role = message["role"].as_str().unwrap_or_default();
     let mut line = match message["content"].as_str() {
-        Some(text) => format!("{role}: {:?}", text.chars().take(SHOWN_CHARS).collect::<String>()),
+        Some(text) => {
+            format!(
+                "{role}: {:?}",
+                names::hidden(&text.replace(home, "$HOME")).chars().take(SHOWN_CHARS).collect::<String>()
+            )
+        }
         None => format!("{role}:"),
     };
     for call in message["tool_calls"].as_array().into_iter().flatten() {
