@@ -4,6 +4,7 @@ mod answers;
 mod bridge;
 mod cancel;
 mod capabilities;
+mod children;
 mod commands;
 mod compaction;
 mod crash;

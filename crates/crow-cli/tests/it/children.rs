@@ -1,0 +1,152 @@
+//! Agents that work for a session: what people see of them, what the model hears, and that nothing of them is left.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod bad;
+mod deep;
+mod happy;
+mod killed;
+mod limits;
+mod mail;
+mod wishes;
+
+use std::path::Path;
+
+use crow_testkit::client::{FakeClient, World, names};
+use crow_testkit::golden::play;
+use crow_testkit::leash::Leash;
+use crow_testkit::{ModelServer, agent};
+use expect_test::Expect;
+use nix::sys::stat::Mode;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+
+/// Whoever works asks nobody.
+const AUTO: &str = "permissions: { mode: auto }";
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_crow-cli"))
+}
+
+/// The test binary, started again as an agent of others.
+#[test]
+fn other() {
+    agent::serve_when_asked();
+}
+
+/// A line of configuration with an agent `other` that behaves as the words say.
+fn other_agent(words: &[&str]) -> String {
+    let (command, args) = agent::command("children::other", words);
+    format!("agent_servers: {}", json!({"other": {"command": command, "args": args}}))
+}
+
+/// Plays a script in a world with an agent `other` that behaves as the words say.
+#[track_caller]
+fn check(words: &[&str], script: &str, transcript: &Expect) {
+    let script = format!("config: {}\n{script}", other_agent(words));
+    transcript.assert_eq(&run(play(binary(), &script)));
+}
+
+#[track_caller]
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(test)
+}
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+    session: String,
+    leash: Leash,
+    ready: pipe::Receiver,
+}
+
+impl Stage {
+    /// Starts a session whose model says what the script says.
+    async fn start(config: &[&str], script: &str) -> Self {
+        let server = ModelServer::start(script);
+        let world = World::new(server.base_url());
+        world.configure_more(&config.join("\n"));
+        let leash = Leash::new(&world.project());
+        let ready = world.project().join("ready");
+        nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
+        // Whoever may write too does not see an end when a writer goes.
+        let ready = pipe::OpenOptions::new().read_write(true).open_receiver(ready).expect("the pipe opens");
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let session = client.new_session(&world.project()).await;
+        Self { server, world, client, session, leash, ready }
+    }
+
+    /// Sends a prompt; gives how its turn ended.
+    async fn say(&mut self, text: &str) -> String {
+        let id = self.client.prompt(&self.session, text).await;
+        self.end_of(id).await
+    }
+
+    async fn end_of(&mut self, id: u64) -> String {
+        match self.client.answer_to(id).await {
+            Ok(ended) => ended["stopReason"].as_str().unwrap_or_default().to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    async fn cancel(&mut self) {
+        self.client.notify("session/cancel", json!({"sessionId": self.session})).await;
+    }
+
+    /// Waits until the leashed command runs.
+    async fn leashed(&mut self) {
+        assert_eq!(self.ready.read_u8().await.expect("the command starts"), b'.');
+        assert!(self.leash.is_held(), "the command holds its pipe");
+    }
+
+    /// Starts a fresh agent in the same world that loads the session.
+    async fn elsewhere(&self) -> FakeClient {
+        let capabilities = json!({"session": {"notices": {}}});
+        let mut client = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
+        client.load(&self.session, &self.world.project()).await.expect("the session loads");
+        client
+    }
+
+    /// What the model was told last in a conversation that begins with a prompt with a text.
+    fn told(&self, beginning: &str) -> String {
+        let requests = self.server.requests();
+        let of_it = requests.iter().rev().find(|request| {
+            let said = |message: &&Value| message["role"] == "user";
+            let first = request["messages"].as_array().into_iter().flatten().find(said);
+            first.is_some_and(|first| first["content"].to_string().contains(beginning))
+        });
+        let messages =
+            of_it.expect("the model was asked")["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.last().expect("it was asked with words");
+        self.hidden(last["content"].as_str().unwrap_or_default())
+    }
+
+    /// A text without what is different each time.
+    fn hidden(&self, text: &str) -> String {
+        names::hidden(&text.replace(&self.world.home().display().to_string(), "$HOME"))
+    }
+
+    /// Expects that the model refused nothing and that nothing is left running.
+    async fn clean(&mut self, when: &str) {
+        self.leash.gone(when).await;
+        assert_eq!(self.server.refused(), Vec::<String>::new(), "{when}: the model refused a request");
+    }
+}
+
+/// A call of a command that says that it runs, and then waits.
+fn leashed_call() -> String {
+    let command = format!("exec 9>held; printf . >ready; {}", Leash::COMMAND);
+    format!("call terminal {}", json!({"command": command}))
+}
+
+/// What the binary prints in the same world.
+async fn crow(stage: &Stage, args: &[&str]) -> String {
+    let mut command = tokio::process::Command::new(binary());
+    command.args(args).env("HOME", stage.world.home()).current_dir(stage.world.project());
+    let ran = command.output().await.expect("the binary starts");
+    let lines = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let lines = lines.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n");
+    stage.hidden(&lines.collect::<String>())
+}

@@ -1,0 +1,272 @@
+//! Agents that misbehave: the parent hears why, goes on, and nothing of them is left.
+
+use expect_test::{Expect, expect};
+
+use super::{AUTO, Stage, other_agent, run};
+
+const GIVES_IT: &str = r#"
+    call task {"prompt":"hello","agent":"other","title":"greet"}
+    text "Then not."
+"#;
+
+/// Has an agent that behaves as the words say work to its end; gives what the model hears of it.
+#[track_caller]
+fn check(words: &[&str], report: &Expect) {
+    let told = run(async {
+        let mut stage = Stage::start(&[AUTO, &other_agent(words)], GIVES_IT).await;
+        told(&mut stage, words).await
+    });
+    report.assert_eq(&told);
+}
+
+async fn told(stage: &mut Stage, words: &[&str]) -> String {
+    assert_eq!(stage.say("go").await, "end_turn");
+    stage.clean(&format!("{words:?}")).await;
+    stage.told("go")
+}
+
+/// Has the client cancel the turn while such an agent works.
+#[track_caller]
+fn check_cancelled(words: &[&str], seen: &str) {
+    run(async {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let mut leash = crow_testkit::leash::Leash::new(folder.path());
+        let spawns = format!("spawns={}", folder.path().display());
+        let words: Vec<&str> = words.iter().copied().chain([spawns.as_str()]).collect();
+        let mut stage = Stage::start(&[AUTO, &other_agent(&words)], GIVES_IT).await;
+        let id = stage.client.prompt(&stage.session, "go").await;
+        stage.client.until(seen).await;
+        assert!(leash.is_held());
+        stage.cancel().await;
+        assert_eq!(stage.end_of(id).await, "cancelled");
+        if words.contains(&"deaf") {
+            leash.gone(&format!("{words:?}")).await;
+        }
+        stage.server.replace("text \"Here I am.\"");
+        assert_eq!(stage.say("once more").await, "end_turn");
+        stage.clean(&format!("{words:?}")).await;
+        // Who heeds what it is told may be told more, so it stays until its parent goes.
+        stage.client.hang_up().await;
+        leash.gone(&format!("{words:?}, at the end")).await;
+    });
+}
+
+#[test]
+fn one_that_is_not_there() {
+    let told = run(async {
+        let agents = r#"agent_servers: { other: { command: /nowhere/agent } }"#;
+        let mut stage = Stage::start(&[AUTO, agents], GIVES_IT).await;
+        told(&mut stage, &["not there"]).await
+    });
+    expect![[r#"
+        Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 127.
+        The end of what it complained of:
+        crow-cli sandbox-exec: there is no program /nowhere/agent
+
+        It said nothing.
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn one_that_ends_at_once() {
+    check(
+        &["broken"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 3.
+            The end of what it complained of:
+            cannot find the frobnicator
+
+            It said nothing.
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_wants_a_log_in() {
+    check(
+        &["locked"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: Authentication required.
+
+            It said nothing.
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_speaks_another_version() {
+    check(
+        &["version=7"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: Invalid request: unsupported ACP protocol version 7; this endpoint only supports ACP protocol version 1.
+
+            It said nothing.
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_fails() {
+    check(
+        &["fails"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: no fuel.
+
+            echo: hello
+
+            It changed 1 file with its tools (+1 -1):
+              $HOME/project/notes.txt (+1 -1)
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_dies() {
+    check(
+        &["dies"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 9.
+            The end of what it complained of:
+            the wings fell off
+
+            echo:
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_says_what_is_no_message_and_complains_at_length() {
+    check(
+        &["garbage", "noisy"],
+        &expect![[r#"
+            Task $TASK (other, greet) is done.
+
+            echo: hello
+
+            It changed 1 file with its tools (+1 -1):
+              $HOME/project/notes.txt (+1 -1)
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_says_what_is_no_message_and_dies() {
+    check(
+        &["garbage", "dies"],
+        &expect![[r#"
+            Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 9. It said what is no message of the protocol: Listening on port 3000 ...
+            The end of what it complained of:
+            the wings fell off
+
+            echo:
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_takes_no_model() {
+    let told = run(async {
+        let script = r#"
+            call task {"prompt":"hello","agent":"other","model":"huge"}
+            text "Then not."
+        "#;
+        let mut stage = Stage::start(&[AUTO, &other_agent(&["options"])], script).await;
+        told(&mut stage, &["options"]).await
+    });
+    expect![[r#"
+        Task $TASK (other, hello) failed: there is no such choice.
+
+        It said nothing.
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn one_that_leaves_processes() {
+    run(async {
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder can be made"));
+        let mut leashes = folders.each_ref().map(|folder| crow_testkit::leash::Leash::new(folder.path()));
+        let [spawns, strays] = folders.each_ref().map(|folder| folder.path().display().to_string());
+        let words = [format!("spawns={spawns}"), format!("strays={strays}"), "stubborn".to_owned()];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut stage = Stage::start(&[AUTO, &other_agent(&words)], GIVES_IT).await;
+        assert_eq!(stage.say("go").await, "end_turn");
+        // It may be told more, so it stays until its parent goes.
+        assert!(leashes.iter().all(crow_testkit::leash::Leash::is_held));
+        stage.client.hang_up().await;
+        for leash in &mut leashes {
+            leash.gone("the parent has ended").await;
+        }
+    });
+}
+
+#[test]
+fn a_silent_one_is_cancelled() {
+    run(async {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let held = folder.path().join("held");
+        nix::unistd::mkfifo(&held, nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
+        let pipe = tokio::net::unix::pipe::OpenOptions::new();
+        let mut pipe = pipe.open_receiver(&held).expect("the pipe opens");
+        let script = format!(
+            "exec 9>{}; printf . >&9; trap '' TERM; while read line; do :; done; sleep 1000",
+            held.display()
+        );
+        let agents = serde_json::json!({"other": {"command": "sh", "args": ["-c", script]}});
+        let mut stage = Stage::start(&[AUTO, &format!("agent_servers: {agents}")], GIVES_IT).await;
+        let id = stage.client.prompt(&stage.session, "go").await;
+        stage.server.wait_for_requests(1).await;
+        let mut said = [0];
+        tokio::io::AsyncReadExt::read_exact(&mut pipe, &mut said).await.expect("it runs");
+        stage.cancel().await;
+        assert_eq!(stage.end_of(id).await, "cancelled");
+        let mut rest = Vec::new();
+        let gone = tokio::io::AsyncReadExt::read_to_end(&mut pipe, &mut rest);
+        tokio::time::timeout(std::time::Duration::from_secs(10), gone)
+            .await
+            .expect("nothing holds the pipe")
+            .expect("it can be read");
+        stage.server.replace("text \"Here I am.\"");
+        assert_eq!(stage.say("once more").await, "end_turn");
+        stage.clean("silent").await;
+    });
+}
+
+#[test]
+fn a_flood_is_cancelled() {
+    check_cancelled(&["flood"], "and so on");
+}
+
+#[test]
+fn a_flood_that_hears_nothing_is_cancelled() {
+    check_cancelled(&["flood-deaf", "deaf"], "and so on");
+}
+
+#[test]
+fn a_deaf_one_is_cancelled() {
+    check_cancelled(&["deaf", "slow=/nowhere"], "; started");
+}
+
+#[test]
+fn one_that_heeds_no_signal_is_cancelled() {
+    check_cancelled(&["stubborn", "slow=/nowhere"], "; started");
+}

@@ -1,0 +1,143 @@
+//! One process of a chain is killed: nothing of it is left, and whoever is above or comes later hears of it.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{AUTO, Stage, binary, leashed_call, run};
+
+const GAMMA: &str = "text \"Gamma wakes.\"";
+
+/// Three levels, the deepest of which runs the leashed command.
+async fn chain() -> (Stage, u64) {
+    let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"Alpha told me.\"";
+    let mut stage = Stage::start(&[AUTO, "agents: { max_depth: 3 }"], script).await;
+    stage.server.answer_to("ALPHA", "call task {\"prompt\":\"BETA\"}\ntext \"Beta told me.\"");
+    stage.server.answer_to("BETA", "call task {\"prompt\":\"GAMMA\"}\ntext \"Gamma told me.\"");
+    stage.server.answer_to("GAMMA", leashed_call().as_str());
+    stage.server.answer_to("GAMMA", GAMMA);
+    let id = stage.client.prompt(&stage.session, "go").await;
+    stage.leashed().await;
+    (stage, id)
+}
+
+/// Finds the agent that stands so many levels below a process.
+fn agent_at(root: u32, depth: u32) -> Pid {
+    let mark = format!("CROW_DEPTH={depth}");
+    let holds = |file: &str, pid: u32, word: &[u8]| {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        text.split(|&byte| byte == 0).any(|other| other == word)
+    };
+    let mut below = vec![root];
+    while let Some(pid) = below.pop() {
+        let is_agent = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == binary())
+            && holds("cmdline", pid, b"acp")
+            && !holds("cmdline", pid, b"sandbox-exec");
+        if is_agent && holds("environ", pid, mark.as_bytes()) {
+            return Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        }
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        below.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+    }
+    unreachable!("no agent stands {depth} levels below {root}")
+}
+
+/// Kills the agent at a depth; gives what the root's model is told in the end.
+#[track_caller]
+fn check(depth: u32, report: &Expect) {
+    let told = run(async {
+        let (mut stage, id) = chain().await;
+        kill(agent_at(stage.client.pid(), depth), Signal::SIGKILL).expect("it can be killed");
+        assert_eq!(stage.end_of(id).await, "end_turn");
+        stage.clean("an agent was killed").await;
+        stage.told("go")
+    });
+    report.assert_eq(&told);
+}
+
+#[test]
+fn the_child_of_the_root() {
+    check(
+        1,
+        &expect![[r#"
+        Task $TASK (ALPHA) failed: The agent has gone. It was ended by signal 9.
+
+        It said nothing.
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
+fn the_one_in_the_middle() {
+    check(
+        2,
+        &expect![[r#"
+        Task $TASK (ALPHA) is done.
+
+        Beta told me.
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
+fn the_deepest() {
+    check(
+        3,
+        &expect![[r#"
+        Task $TASK (ALPHA) is done.
+
+        Beta told me.
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
+fn the_root() {
+    run(async {
+        let (mut stage, _) = chain().await;
+        stage.client.crash().await;
+        stage.leash.gone("the root was killed").await;
+        stage.client = stage.elsewhere().await;
+        stage.client.until("the model hears of it").await;
+        stage.server.replace("text \"It was lost.\"");
+        assert_eq!(stage.say("and now?").await, "end_turn");
+        expect![[r#"
+            < prompt[msg-0] go
+            < call call-1-0 task "Task: ALPHA" failed {"prompt":"ALPHA"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
+            < notice warning "A task ended while this session was closed; the model hears of it with your next prompt." ""
+            < prompt[msg-3] Task $TASK (ALPHA) was lost: Crow ended while it was at work.⏎⏎What it said until then: query_session with session_id $TASK. To go on with it: task_send.⏎
+            < text[msg-4] It was lost.
+            < title go
+        "#]].assert_eq(&stage.hidden(&stage.client.log()));
+        expect![[r#"
+            and now?
+            Task $TASK (ALPHA) was lost: Crow ended while it was at work.
+
+            What it said until then: query_session with session_id $TASK. To go on with it: task_send.
+        "#]]
+        .assert_eq(&stage.told("go"));
+        let tree = super::crow(&stage, &["inspect", "-s", &stage.session, "--tree"]).await;
+        expect![[r#"
+            SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
+            $TASK just now 5 scripted go
+            └ $TASK just now 2 scripted ALPHA crow: lost, 1 round, 0 tokens
+            └ $TASK just now 2 scripted BETA crow: running, 1 round, 0 tokens
+            └ $TASK just now 2 scripted GAMMA crow: running, 1 round, 0 tokens
+        "#]]
+        .assert_eq(&tree);
+        // Once is enough.
+        stage.client = stage.elsewhere().await;
+        stage.server.replace("text \"Nothing new.\"");
+        assert_eq!(stage.say("anything else?").await, "end_turn");
+        assert_eq!(stage.told("go"), "anything else?");
+        stage.clean("the root was killed").await;
+    });
+}

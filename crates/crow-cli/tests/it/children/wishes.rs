@@ -1,0 +1,309 @@
+//! What children have of their parent's client: its files, its terminals and its answers.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+
+/// Offers all that an editor can do.
+const EDITOR: &str = r#"client: {"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#;
+
+#[test]
+fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
+    check(
+        &[],
+        &format!(
+            r#"
+        {EDITOR}
+        file a.txt "saved\n"
+        > buffer a.txt "typed\n"
+        model: call task {{"prompt":"ALPHA"}}
+        child ALPHA: call read {{"file_path":"a.txt"}} | call terminal {{"command":"echo in the terminal"}}
+        child ALPHA: call edit {{"file_path":"a.txt","old_string":"typed","new_string":"changed"}}
+        child ALPHA: text "Changed."
+        model: text "Done."
+        > prompt go
+        > end
+        "#
+        ),
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
+            < call call-1-0 in_progress
+            ? ALPHA: `echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            > fs read $HOME/project/a.txt
+            > terminal create term-1: (held) /bin/sh -c echo in the terminal
+            > terminal release term-1
+            > fs read $HOME/project/a.txt
+            ? ALPHA: Edit a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            > fs read $HOME/project/a.txt
+            > fs write $HOME/project/a.txt
+            > fs read $HOME/project/a.txt
+            < call call-1-0 completed "Task $TASK (ALPHA) is done.\n\nChanged.\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/a.txt (+1 -1)\n\nThe whole of it: query_session with session_id $" diff $HOME/project/a.txt "typed\n" -> "changed\n"
+            < text[msg-3] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"ALPHA\"}")
+            model saw tool: "Task $TASK (ALPHA) is done.\n\nChanged.\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/a.txt (+1 -1)\n\nThe whol"
+        "#]],
+    );
+}
+
+/// Has an agent of others want something of the client, and refuses what is asked.
+#[track_caller]
+fn check_wish(wish: &str, script: &str, transcript: &Expect) {
+    let script = format!(
+        r#"
+        {EDITOR}
+        file a.txt "saved\n"
+        model: call task {{"prompt":"hello","agent":"other"}}
+        model: text "Heard."
+        > answer allow_once
+        {script}
+        > prompt go
+        > end
+        "#
+    );
+    check(&[wish], &script, transcript);
+}
+
+#[test]
+fn it_may_read_what_its_parent_may() {
+    check_wish(
+        "reads=$HOME/project/a.txt",
+        "",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            > fs read $HOME/project/a.txt
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: {\"content\":\"saved\\n\"}\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/notes.txt (+1 -1)\n\nThe" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: {\"content\":\"saved\\n\"}\n\nIt changed 1 file with its tools (+1 -1)"
+        "#]],
+    );
+}
+
+#[test]
+fn what_stands_elsewhere_is_asked_for() {
+    check_wish(
+        "reads=$HOME/b.txt",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Read $HOME/b.txt [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 "
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_is_written_when_the_person_allows_it() {
+    check_wish(
+        "writes=$HOME/project/a.txt",
+        "> answer allow_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> allow_once
+            > fs write $HOME/project/a.txt
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: {}\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/notes.txt (+1 -1)\n\nThe whole of it: quer" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: {}\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/"
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_is_not_written_when_the_person_refuses_it() {
+    check_wish(
+        "writes=$HOME/project/a.txt",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_is_not_written_when_nobody_can_be_asked() {
+    check_wish(
+        "writes=$HOME/project/a.txt",
+        "> answer error",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> error
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission and nobody could be asked (the dialog broke)\n\nIt change" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission and nobody coul"
+        "#]],
+    );
+}
+
+#[test]
+fn what_runs_for_its_owner_is_asked_for_or_refused() {
+    check_wish(
+        "writes=$HOME/project/.git/config",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/project/.git/config [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+        "#]],
+    );
+    check_wish(
+        "writes=$HOME/.crow/config.yaml",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+        "#]],
+    );
+    check_wish(
+        "writes=$HOME/project/../.bashrc",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Write $HOME/project/../.bashrc [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
+    check_wish(
+        "terminal=echo of another",
+        "> answer allow_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Run sh -c 'echo of another' [allow_once, reject_once] -> allow_once
+            > terminal create term-1: sh -c echo of another
+            > terminal release term-1
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: {\"terminalId\":\"term-1\"}; terminal/wait_for_exit: {\"exitCode\":0}; terminal/output: {\"output\":\"of another\\n" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: {\"terminalId\":\"term-1\"}; terminal/wait_for_exit: {\"exitCode\":0}; "
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_does_not_run_when_the_person_refuses_it() {
+    check_wish(
+        "terminal=echo of another",
+        "> answer reject_once",
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 in_progress
+            ? other, hello: Run sh -c 'echo of another' [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 fi"
+        "#]],
+    );
+}
+
+#[test]
+fn a_client_without_files_and_terminals_has_none_for_children() {
+    check(
+        &["reads=$HOME/project/a.txt", "writes=$HOME/project/a.txt", "terminal=true"],
+        r#"
+        config: permissions: { mode: auto }
+        model: call task {"prompt":"hello","agent":"other"}
+        model: text "Heard."
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: this client has no such thing, or the terminal is not one of this agent; fs/write_text_fi" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: this client has no such thing, or the terminal is"
+        "#]],
+    );
+}
