@@ -22,7 +22,7 @@ use std::time::Duration;
 use crow_acp::Client;
 use crow_core::{CallId, SessionId};
 use crow_store::{TaskRow, TaskState};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -45,6 +45,10 @@ pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 
 /// The name of the agent that every configuration has: Crow itself.
 pub const OWN: &str = "crow";
+
+/// Children without work that are kept for more: each is a process, and starting one again takes milliseconds for
+/// Crow and seconds for others.
+const IDLE_KEPT: usize = 4;
 
 /// Orders that may wait for a child; it takes each at once.
 const ORDERS_LEN: usize = 8;
@@ -81,6 +85,7 @@ impl Children {
             depth,
             own,
             has_mail: AtomicBool::new(false),
+            idle: Semaphore::new(IDLE_KEPT),
             ended: Notify::new(),
             asking: tokio::sync::Mutex::default(),
             cut,
@@ -121,13 +126,14 @@ impl Children {
             living.standing.send_modify(|standing| {
                 before = std::mem::replace(&mut standing.state, TaskState::Running);
             });
-            if before != TaskState::Running {
-                if living.orders.try_send(Order::Round(order)).is_ok() {
-                    *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
-                    return Ok(Sent::Begun);
-                }
-                living.standing.send_modify(|standing| standing.state = before);
+            if before == TaskState::Running {
+                return Err("somebody else has just told it something; look at it first".to_owned());
             }
+            if living.orders.try_send(Order::Round(order)).is_ok() {
+                *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
+                return Ok(Sent::Begun);
+            }
+            living.standing.send_modify(|standing| standing.state = before);
         }
         self.again(task, text, wake, spot).await.map(|()| Sent::Begun)
     }
@@ -210,7 +216,7 @@ impl Children {
 
     fn living(&self, task: &SessionId) -> Option<Living> {
         let mut all = self.all();
-        all.retain(|_, living| !living.orders.is_closed() || living.is_working());
+        all.retain(|_, living| !living.gone.is_cancelled());
         all.get(task).cloned()
     }
 

@@ -104,12 +104,15 @@ where
     };
     cut.cancel();
     if let Some(kit) = kit.get() {
-        kit.launcher.stop();
         kit.own_tools.tools.stop();
     }
     turns.close();
     if tokio::time::timeout(LAST_WORDS, turns.wait()).await.is_err() {
         tracing::warn!("a turn did not end in time; its open calls are closed on load");
+    }
+    if let Some(kit) = kit.get() {
+        // Whoever of them is Crow has stored by now what it said.
+        kit.launcher.stop();
     }
     host.abort();
     served

@@ -118,6 +118,10 @@ impl Children {
         let family = &self.family;
         let store = &family.kit.store;
         let row = self.row(task).await?;
+        if let Some(living) = self.living(task) {
+            // It takes no orders any longer and ends in a moment.
+            living.gone.cancelled().await;
+        }
         let seat = self.seat().await?;
         let stored = store.load(task).await.map_err(|error| error.to_string())?;
         let Some(stored) = stored else { return Err(unknown(task)) };
@@ -164,7 +168,9 @@ impl Children {
             Trusted::Itself => title.clone(),
             Trusted::Nobody => format!("{}, {title}", agent.name),
         };
+        let gone = CancellationToken::new();
         let living = Living {
+            gone: gone.clone(),
             orders,
             standing: standing.clone(),
             view: view.clone(),
@@ -204,6 +210,7 @@ impl Children {
             attending,
             round,
             worktree,
+            gone: gone.drop_guard(),
         };
         self.all().insert(task, living);
         family.lives.spawn(child.run(opening));

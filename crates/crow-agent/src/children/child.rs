@@ -13,7 +13,7 @@ use crow_store::{Attending, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::children::book::Seat;
 use crate::children::ending::{RoundEnd, came_to, ended};
@@ -106,6 +106,8 @@ pub(super) struct Child {
     pub(super) attending: Attending,
     pub(super) round: Option<Round>,
     pub(super) worktree: Option<Worktree>,
+    /// Tells that somebody else may drive the task.
+    pub(super) gone: DropGuard,
 }
 
 /// A round that runs.
@@ -160,15 +162,22 @@ impl Child {
     /// Lives until nobody has orders for it any longer, or it cannot go on.
     pub(super) async fn run(mut self, opening: Opening) {
         let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
-        let (broke, last_words) = match self.launch().await {
-            Ok((lines, program)) => {
+        let launched = cut.run_until_cancelled(self.launch()).await;
+        let (broke, last_words) = match launched {
+            Some(Ok((lines, program))) => {
                 let lived = self.live(lines, opening, &cut).await;
                 let last_words = ended(program, lived.as_ref().err()).await;
                 (lived.err(), last_words)
             }
-            Err(why) => (Some(Broke::Failed(why)), String::new()),
+            Some(Err(why)) => (Some(Broke::Failed(why)), String::new()),
+            None => (Some(Broke::Stopped), String::new()),
         };
+        let is_late = self.take_last_order();
         let end = match broke {
+            _ if is_late => {
+                let why = "its agent ended just then; send it again".to_owned();
+                RoundEnd { state: TaskState::Failed, why: Some(why) }
+            }
             None | Some(Broke::Stopped) => RoundEnd { state: TaskState::Cancelled, why: None },
             Some(Broke::Deaf(end) | Broke::Over(end)) => end,
             Some(Broke::Gone(why) | Broke::Failed(why)) => {
@@ -176,8 +185,21 @@ impl Child {
             }
         };
         self.finish(end).await;
-        let Self { attending, hearing, .. } = self;
+        let Self { attending, hearing, gone, .. } = self;
         hearing.family.kit.store.end_attending(attending).await;
+        drop(gone);
+    }
+
+    /// Takes no more orders; tells whether one came when the way to the agent broke, which fails with it.
+    fn take_last_order(&mut self) -> bool {
+        let has_round = self.round.is_some();
+        self.orders.close();
+        while let Ok(order) = self.orders.try_recv() {
+            if let (Order::Round(order), None) = (order, &self.round) {
+                self.round = Some(Round::new(order, Duration::ZERO));
+            }
+        }
+        !has_round && self.round.is_some()
     }
 
     /// Starts its program, or connects to it.
@@ -262,10 +284,12 @@ impl Child {
                 return Err(Broke::Over(end));
             }
             self.finish(end).await;
-            self.round = match self.idle(connection, &mut heard).await {
-                Some(order) => Some(self.begin(order).await?),
-                None => return Ok(()),
+            let Some(order) = self.idle(connection, &mut heard).await else {
+                // From here on whoever has an order waits for the end and begins anew.
+                self.orders.close();
+                return Ok(());
             };
+            self.round = Some(self.begin(order).await?);
         }
     }
 
@@ -415,7 +439,10 @@ impl Child {
         connection: &Connection,
         heard: &mut mpsc::Receiver<ClientEvent>,
     ) -> Option<RoundOrder> {
-        let (late, ends) = (Instant::now() + IDLE_MAX, self.hearing.family.cut.clone());
+        let family = self.hearing.family.clone();
+        // Whoever finds no room here is started again when it is wanted.
+        let Ok(_room) = family.idle.try_acquire() else { return None };
+        let (late, ends) = (Instant::now() + IDLE_MAX, family.cut.clone());
         loop {
             tokio::select! {
                 biased;

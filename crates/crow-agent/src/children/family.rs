@@ -7,7 +7,7 @@ use crow_acp::{Client, Place};
 use crow_core::SessionId;
 use crow_store::TaskState;
 use crow_tools::Workspace;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +37,8 @@ pub(crate) struct Family {
     pub(super) depth: u32,
     pub(super) own: mpsc::WeakSender<SessionMsg>,
     pub(super) has_mail: AtomicBool,
+    /// Children that may be kept without work.
+    pub(super) idle: Semaphore,
     /// Rings when a round ends that nobody waits for.
     pub(super) ended: Notify,
     /// One question at a time.

@@ -17,6 +17,8 @@ pub(super) struct Living {
     pub(super) standing: Arc<watch::Sender<Standing>>,
     pub(super) view: Arc<Mutex<View>>,
     pub(super) seen: Arc<watch::Sender<()>>,
+    /// Cancelled when it has ended and somebody else may drive its task.
+    pub(super) gone: CancellationToken,
     /// Stops the round that runs.
     pub(super) round: Arc<Mutex<CancellationToken>>,
 }
