@@ -317,5 +317,5 @@ fn summary(message: &Value, home: &str) -> String {
         let function = &call["function"];
         line += &format!(" {}({})", function["name"].as_str().unwrap_or_default(), function["arguments"]);
     }
-    line
+    names::hidden(&line)
 }

@@ -180,12 +180,14 @@ fn a_task_is_told_more() {
         model: text "Both."
         > prompt go
         > end
-        > model call task_send {"task":"$TASK1","prompt":"more of it"} | call task_send {"task":"$TASK2","prompt":"more"}
+        > model call task_send {"task":"$TASK1","prompt":"more of it"}
+        > model call task_send {"task":"$TASK2","prompt":"more"}
         child ALPHA: text "More A."
         > model text "Told."
         > prompt go on
         > end
-        > model call task_send {"task":"$TASK1","prompt":"again"} | call task_send {"task":"$TASK2","prompt":"again"}
+        > model call task_send {"task":"$TASK1","prompt":"again"}
+        > model call task_send {"task":"$TASK2","prompt":"again"}
         child ALPHA: text "Still A."
         > model text "Told again."
         > kill
@@ -209,13 +211,13 @@ fn a_task_is_told_more() {
             = end_turn
             > prompt go on
             < call call-7-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"more of it"}
-            < call call-7-1 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"more"}
             < call call-7-0 in_progress
-            < call call-7-1 in_progress
-            ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
-            < call call-7-1 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < call call-7-0 completed "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-10] Told.
+            < call call-9-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"more"}
+            < call call-9-0 in_progress
+            ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+            < call call-9-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-11] Told.
             = end_turn
             > kill
             > load
@@ -225,19 +227,19 @@ fn a_task_is_told_more() {
             < text[msg-5] Both.
             < prompt[msg-6] go on
             < call call-7-0 task_send "Tell task $TASK" completed {"task":"$TASK","prompt":"more of it"} "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < call call-7-1 task_send "Tell task $TASK" completed {"task":"$TASK","prompt":"more"} "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
-            < text[msg-10] Told.
+            < call call-9-0 task_send "Tell task $TASK" completed {"task":"$TASK","prompt":"more"} "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-11] Told.
             < title go
             = loaded
             > prompt once more
-            < call call-12-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
-            < call call-12-1 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
-            < call call-12-0 in_progress
-            < call call-12-1 in_progress
+            < call call-13-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
+            < call call-13-0 in_progress
+            < call call-13-0 completed "Task $TASK (first) is done.\n\nStill A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < call call-15-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
+            < call call-15-0 in_progress
             ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
-            < call call-12-1 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
-            < call call-12-0 completed "Task $TASK (first) is done.\n\nStill A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-15] Told again.
+            < call call-15-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-17] Told again.
             = end_turn
             > prompt /tasks
             < text[note-1] - `$TASK` crow: first — done⏎- `$TASK` other: second — done⏎
@@ -249,13 +251,15 @@ fn a_task_is_told_more() {
             model saw tool: "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_on"
             model saw assistant: "Both."
             model saw user: "go on"
-            model saw assistant: task_send("{\"task\":\"exotic-leopardess-of-effortless-cougars\",\"prompt\":\"more of it\"}") task_send("{\"task\":\"healthful-brambling-of-welcoming-graylings\",\"prompt\":\"more\"}")
+            model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"more of it\"}")
             model saw tool: "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send."
+            model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"more\"}")
             model saw tool: "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_on"
             model saw assistant: "Told."
             model saw user: "once more"
-            model saw assistant: task_send("{\"task\":\"exotic-leopardess-of-effortless-cougars\",\"prompt\":\"again\"}") task_send("{\"task\":\"healthful-brambling-of-welcoming-graylings\",\"prompt\":\"again\"}")
+            model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"again\"}")
             model saw tool: "Task $TASK (first) is done.\n\nStill A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send"
+            model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"again\"}")
             model saw tool: "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_on"
         "#]],
     );
@@ -311,10 +315,10 @@ fn a_task_is_steered_read_and_cancelled() {
             model saw tool: "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: t"
             model saw assistant: "It works."
             model saw user: "stop it"
-            model saw assistant: task_read("{\"task\":\"stylish-husky-of-zany-creepers\"}") task_send("{\"task\":\"stylish-husky-of-zany-creepers\",\"prompt\":\"hurry\"}")
+            model saw assistant: task_read("{\"task\":\"$TASK\"}") task_send("{\"task\":\"$TASK\",\"prompt\":\"hurry\"}")
             model saw tool: "Task $TASK (crow: ALPHA): running.\n\nHalf of it\n"
             model saw tool: "Task $TASK is at work and has been told.\n"
-            model saw assistant: task_cancel("{\"task\":\"stylish-husky-of-zany-creepers\"}")
+            model saw assistant: task_cancel("{\"task\":\"$TASK\"}")
             model saw tool: "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: t"
         "#]],
     );

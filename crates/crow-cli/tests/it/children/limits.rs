@@ -175,7 +175,13 @@ fn what_cannot_begin_says_why() {
     check(
         &[],
         r#"
-        model: call task {"prompt":" "} | call task {"prompt":"x","agent":"nobody"} | call task {"prompt":"x","cwd":"missing"} | call task_send {"task":"a-b-c-d","prompt":"x"} | call task_read {"task":"a-b-c-d"} | call task_cancel {"task":"../etc"} | call task {"prompt":"x","worktree":true}
+        model: call task {"prompt":" "}
+        model: call task {"prompt":"x","agent":"nobody"}
+        model: call task {"prompt":"x","cwd":"missing"}
+        model: call task_send {"task":"unknown","prompt":"x"}
+        model: call task_read {"task":"unknown"}
+        model: call task_cancel {"task":"../etc"}
+        model: call task {"prompt":"x","worktree":true}
         model: text "Nothing."
         > prompt go
         > end
@@ -183,38 +189,44 @@ fn what_cannot_begin_says_why() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task:" pending {"prompt":" "}
-            < call call-1-1 task "Task for nobody: x" pending {"prompt":"x","agent":"nobody"}
-            < call call-1-2 task "Task: x" pending {"prompt":"x","cwd":"missing"}
-            < call call-1-3 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"x"}
-            < call call-1-4 task_read "Look at task $TASK" pending {"task":"$TASK"}
-            < call call-1-5 task_cancel "Cancel task ../etc" pending {"task":"../etc"}
-            < call call-1-6 task "Task: x" pending {"prompt":"x","worktree":true}
             < call call-1-0 in_progress
             < call call-1-0 failed "the prompt is empty; say what is to be done, with all that the agent has to know"
-            < call call-1-2 in_progress
-            < call call-1-3 in_progress
-            < call call-1-3 failed "this session has given no task $TASK; /tasks lists those it has"
-            < call call-1-4 in_progress
-            < call call-1-4 failed "this session has given no task $TASK; /tasks lists those it has"
-            < call call-1-5 in_progress
-            < call call-1-5 failed "this session has given no task ../etc; /tasks lists those it has"
-            < call call-1-6 in_progress
+            < call call-3-0 task "Task for nobody: x" pending {"prompt":"x","agent":"nobody"}
             ? Task for nobody: x [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-1-2 failed "there is no folder $HOME/project/missing"
-            < call call-1-1 in_progress
-            < call call-1-1 failed "there is no agent nobody; the agents are: crow, other"
-            < call call-1-6 failed "could not make a worktree: $HOME/project is in no git repository"
-            < text[msg-9] Nothing.
+            < call call-3-0 in_progress
+            < call call-3-0 failed "there is no agent nobody; the agents are: crow, other"
+            < call call-5-0 task "Task: x" pending {"prompt":"x","cwd":"missing"}
+            < call call-5-0 in_progress
+            < call call-5-0 failed "there is no folder $HOME/project/missing"
+            < call call-7-0 task_send "Tell task unknown" pending {"task":"unknown","prompt":"x"}
+            < call call-7-0 in_progress
+            < call call-7-0 failed "this session has given no task unknown; /tasks lists those it has"
+            < call call-9-0 task_read "Look at task unknown" pending {"task":"unknown"}
+            < call call-9-0 in_progress
+            < call call-9-0 failed "this session has given no task unknown; /tasks lists those it has"
+            < call call-11-0 task_cancel "Cancel task ../etc" pending {"task":"../etc"}
+            < call call-11-0 in_progress
+            < call call-11-0 failed "this session has given no task ../etc; /tasks lists those it has"
+            < call call-13-0 task "Task: x" pending {"prompt":"x","worktree":true}
+            < call call-13-0 in_progress
+            < call call-13-0 failed "could not make a worktree: $HOME/project is in no git repository"
+            < text[msg-15] Nothing.
             < title go
             = end_turn
             model saw user: "go"
-            model saw assistant: task("{\"prompt\":\" \"}") task("{\"prompt\":\"x\",\"agent\":\"nobody\"}") task("{\"prompt\":\"x\",\"cwd\":\"missing\"}") task_send("{\"task\":\"a-b-c-d\",\"prompt\":\"x\"}") task_read("{\"task\":\"a-b-c-d\"}") task_cancel("{\"task\":\"../etc\"}") task("{\"prompt\":\"x\",\"worktree\":true}")
+            model saw assistant: task("{\"prompt\":\" \"}")
             model saw tool: "the prompt is empty; say what is to be done, with all that the agent has to know"
+            model saw assistant: task("{\"prompt\":\"x\",\"agent\":\"nobody\"}")
             model saw tool: "there is no agent nobody; the agents are: crow, other"
+            model saw assistant: task("{\"prompt\":\"x\",\"cwd\":\"missing\"}")
             model saw tool: "there is no folder $HOME/project/missing"
-            model saw tool: "this session has given no task $TASK; /tasks lists those it has"
-            model saw tool: "this session has given no task $TASK; /tasks lists those it has"
+            model saw assistant: task_send("{\"task\":\"unknown\",\"prompt\":\"x\"}")
+            model saw tool: "this session has given no task unknown; /tasks lists those it has"
+            model saw assistant: task_read("{\"task\":\"unknown\"}")
+            model saw tool: "this session has given no task unknown; /tasks lists those it has"
+            model saw assistant: task_cancel("{\"task\":\"../etc\"}")
             model saw tool: "this session has given no task ../etc; /tasks lists those it has"
+            model saw assistant: task("{\"prompt\":\"x\",\"worktree\":true}")
             model saw tool: "could not make a worktree: $HOME/project is in no git repository"
         "#]],
     );

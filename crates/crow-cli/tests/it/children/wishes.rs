@@ -17,7 +17,8 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
         file a.txt "saved\n"
         > buffer a.txt "typed\n"
         model: call task {{"prompt":"ALPHA"}}
-        child ALPHA: call read {{"file_path":"a.txt"}} | call terminal {{"command":"echo in the terminal"}}
+        child ALPHA: call read {{"file_path":"a.txt"}}
+        child ALPHA: call terminal {{"command":"echo in the terminal"}}
         child ALPHA: call edit {{"file_path":"a.txt","old_string":"typed","new_string":"changed"}}
         child ALPHA: text "Changed."
         model: text "Done."
@@ -29,8 +30,8 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
             > prompt go
             < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-1-0 in_progress
-            ? ALPHA: `echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             > fs read $HOME/project/a.txt
+            ? ALPHA: `echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             > terminal create term-1: (held) /bin/sh -c echo in the terminal
             > terminal release term-1
             > fs read $HOME/project/a.txt
