@@ -121,7 +121,7 @@ async fn settle(
         // What it printed is there already.
         Shown::AsPrinted | Shown::InTerminal(_) => None,
     };
-    let claims = cx.children.claims(call.id).await;
+    let claims = cx.children.claims(call.id);
     let entry = Entry::Result { call: call.id, facets: facets.clone(), outcome };
     if cx.append_claiming(talk, entry.clone(), &claims).await? == Claimed::BySomebodyElse {
         cx.append(talk, entry).await?;

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crow_acp::Client;
 use crow_core::{CallId, SessionId};
-use crow_store::{TaskRow, TaskState};
+use crow_store::{DeliveryId, TaskRow, TaskState};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,8 +60,8 @@ const END_WAIT_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct Children {
     family: Arc<Family>,
     living: Mutex<BTreeMap<SessionId, Living>>,
-    /// Calls whose outcome tells of the end of a round, until the outcome is stored.
-    telling: Mutex<HashMap<CallId, SessionId>>,
+    /// What the outcomes of calls tell of the mailbox, until they are stored.
+    telling: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
 impl Children {
@@ -147,29 +147,50 @@ impl Children {
     }
 
     /// Reads what a task has come to.
-    pub(crate) async fn read(&self, task: &SessionId) -> Result<String, String> {
+    pub(crate) async fn read(&self, task: &SessionId) -> Result<Told, String> {
+        let told = |text: String| Told { text, deliveries: Vec::new() };
         let row = self.row(task).await?;
         let agent = row.agent_type.as_deref().unwrap_or(OWN);
         let head = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
-        let Some(living) = self.living(task) else {
-            return Ok(format!("{head}What was said in it: query_session with session_id {task}.\n"));
-        };
-        let standing = living.standing.borrow().clone();
-        Ok(match standing.state {
-            TaskState::Running => format!("{head}\n{}\n", living.view().shown()),
-            TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Lost => standing.report,
-        })
+        let living = self.living(task);
+        if let Some(living) = living.as_ref().filter(|living| living.is_working()) {
+            return Ok(told(format!("{head}\n{}\n", living.view().shown())));
+        }
+        let mail = self.mail_of(task).await;
+        if !mail.is_empty() {
+            let text = mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>().join("\n");
+            return Ok(Told { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
+        }
+        Ok(told(match living {
+            Some(living) => living.standing.borrow().report.clone(),
+            None => format!("{head}What was said in it: query_session with session_id {task}.\n"),
+        }))
+    }
+
+    /// Says what is told of the end of a round, with what waits of it in the mailbox.
+    pub(crate) async fn told(&self, task: &SessionId, report: String) -> Told {
+        let mail = self.mail_of(task).await;
+        let same = mail.iter().filter(|delivery| delivery.text == report);
+        Told { deliveries: same.map(|delivery| delivery.id).collect(), text: report }
     }
 
     /// Stops a task and waits until it has stopped.
-    pub(crate) async fn cancel(&self, task: &SessionId) -> Result<String, String> {
+    pub(crate) async fn cancel(&self, task: &SessionId) -> Result<Told, String> {
         let row = self.row(task).await?;
         match self.awaited(task).filter(|awaited| awaited.living.is_working()) {
             Some(mut awaited) => {
                 awaited.living.cancel();
-                Ok(awaited.ended().await)
+                let report = awaited.ended().await;
+                Ok(self.told(task, report).await)
             }
             None => Err(format!("it is not at work: it is {}", row.state.as_str())),
+        }
+    }
+
+    /// Stops one, without waiting.
+    pub(crate) fn cancel_one(&self, task: &SessionId) {
+        if let Some(living) = self.living(task) {
+            living.cancel();
         }
     }
 
@@ -203,11 +224,6 @@ impl Children {
         Ok(lines.collect())
     }
 
-    /// Tells whether a round of a task runs.
-    pub(crate) fn is_at_work(&self, task: &SessionId) -> bool {
-        self.living(task).is_some_and(|living| living.is_working())
-    }
-
     /// Reads a task of this session; those of others are none of its business.
     async fn row(&self, task: &SessionId) -> Result<TaskRow, String> {
         let row = self.family.kit.store.task(task).await.map_err(|error| error.to_string())?;
@@ -223,6 +239,13 @@ impl Children {
     fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Living>> {
         self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the outcome of a call says of a task, and what of the mailbox it tells by that.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) deliveries: Vec<DeliveryId>,
 }
 
 /// What became of words for a task.

@@ -125,7 +125,10 @@ pub(crate) async fn run_turn(
             {
                 turn.on_more_words()
             }
-            Next::End(TurnEnd::Done) if cx.waits_for_tasks().await => Next::End(TurnEnd::Done),
+            Next::End(TurnEnd::Done) if cx.waits_for_tasks().await => match cx.cut.is_cancelled() {
+                true => Next::End(TurnEnd::Cancelled),
+                false => Next::End(TurnEnd::Done),
+            },
             Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
                 turn.on_results(cx.is_over())
             }
@@ -169,15 +172,16 @@ impl TurnCx<'_> {
         Ok(n_taken)
     }
 
-    /// Waits for the next end of a task, where the turn is to last as long as its tasks; tells whether one came.
+    /// Waits for the next end of a task, where the turn is to last as long as its tasks; tells whether one came, or
+    /// the turn was stopped.
     async fn waits_for_tasks(&self) -> bool {
         self.until == Until::TasksEnded
-            && self.cut.run_until_cancelled(self.children.next_mail()).await == Some(Came::Mail)
+            && self.cut.run_until_cancelled(self.children.next_mail()).await != Some(Came::Nothing)
     }
 
     /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.
     pub(crate) async fn take_mail(&self, talk: &mut Conversation) -> Result<usize, Failure> {
-        let mail = self.children.mail().await;
+        let mail = self.children.mail().await.map_err(store_failure)?;
         if mail.is_empty() {
             return Ok(0);
         }
@@ -200,7 +204,11 @@ impl TurnCx<'_> {
         let claims: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
         let all = parts.iter().chain(&news).cloned().collect();
         let entry = Entry::Prompt(Prompt { id: id.clone(), parts: all });
-        match self.append_claiming(talk, entry, &claims).await? {
+        let claimed = self.append_claiming(talk, entry, &claims).await;
+        if claimed.is_err() && !claims.is_empty() {
+            self.children.keep_mail();
+        }
+        match claimed? {
             Claimed::Yes => {
                 for part in news {
                     self.client.tell(self.session, Update::Prompt { message: id.clone(), part });
@@ -292,8 +300,9 @@ impl TurnCx<'_> {
         believe(talk, entry)?;
         if let Some(usage) = usage {
             let book = self.children.book();
-            book.spend_own(usage.total());
-            let (used, size, spent) = (usage.total(), self.window(), Some(book.spent()));
+            let (used, size) = (usage.total(), self.window());
+            book.spend_own(used, (used, size));
+            let spent = Some(book.spent());
             self.client.tell(self.session, Update::Usage { used, size, spent });
         }
         Ok(())

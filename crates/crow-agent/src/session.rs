@@ -363,6 +363,8 @@ impl Session {
     fn on_turn_ended(&mut self, ended: TurnEnded) {
         let TurnEnded { talk, end, answer, mut more_words } = ended;
         let was_cut = matches!(end, Ok(TurnEnd::Cancelled));
+        // What could not be done now is not tried again by itself: the next prompt finds the mail.
+        let goes_on = !was_cut && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
         answer.give(end);
         self.state = State::Idle(Box::new(talk));
         while let Ok(words) = more_words.try_recv() {
@@ -383,7 +385,7 @@ impl Session {
             let talk = std::mem::take(&mut **talk);
             self.start_turn(talk, prompt);
         }
-        if !was_cut {
+        if goes_on {
             self.on_mail();
         }
     }

@@ -7,7 +7,9 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use crow_core::{AgentServer, Content, Facets, Outcome, SessionId, Status, ToolKind, ToolSpec, Touch};
+use crow_core::{
+    AgentServer, CallId, Content, Facets, Outcome, SessionId, Status, ToolKind, ToolSpec, Touch,
+};
 use crow_store::TaskState;
 use crow_tools::{Progress, Running, Tool, ToolCx, Workspace, resolve};
 use serde::Deserialize;
@@ -16,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use self::specs::task_specs;
 use self::specs::{cancel_spec, read_spec, send_spec, task_spec};
-use crate::children::{Awaited, Children, NewTask, OWN, Sent, Spot, Wake, goes_on, has_begun};
+use crate::children::{Awaited, Children, NewTask, OWN, Sent, Spot, Told, Wake, goes_on, has_begun};
 
 /// People read no faster than this.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -142,7 +144,9 @@ impl Tool for Send {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         Box::pin(async move {
             let facets = self.facets(arguments, cx.workspace);
-            sent(self.children.children(), arguments, (cx, facets)).await.unwrap_or_else(Outcome::failed)
+            Box::pin(sent(self.children.children(), arguments, (cx, facets)))
+                .await
+                .unwrap_or_else(Outcome::failed)
         })
     }
 }
@@ -160,11 +164,8 @@ impl Tool for Read {
         answer(async move {
             let AskedOne { task } = parse(arguments)?;
             let (children, task) = (of(self.children.children())?, SessionId::new(task));
-            let text = children.read(&task).await?;
-            if !children.is_at_work(&task) {
-                cx.call.into_iter().for_each(|call| children.tells(call, &task));
-            }
-            Ok(text)
+            let told = children.read(&task).await?;
+            Ok(tells(&children, cx.call, told))
         })
     }
 }
@@ -182,9 +183,8 @@ impl Tool for Cancel {
         answer(async move {
             let AskedOne { task } = parse(arguments)?;
             let (children, task) = (of(self.children.children())?, SessionId::new(task));
-            let text = children.cancel(&task).await?;
-            cx.call.into_iter().for_each(|call| children.tells(call, &task));
-            Ok(text)
+            let told = children.cancel(&task).await?;
+            Ok(tells(&children, cx.call, told))
         })
     }
 }
@@ -216,11 +216,12 @@ async fn given(
         wake,
     };
     let task = children.begin(new, Spot { call, facets, shows: None }, cx.cut).await?;
+    if cx.cut.is_cancelled() {
+        // It began while everything was stopped.
+        children.cancel_one(&task);
+    }
     Ok(match (wake, children.awaited(&task)) {
-        (Wake::No, Some(awaited)) => {
-            children.tells(call, &task);
-            ended(awaited, cx).await
-        }
+        (Wake::No, Some(awaited)) => ended(&children, &task, awaited, cx).await,
         (Wake::Yes, _) | (Wake::No, None) => Outcome::done(has_begun(&task)),
     })
 }
@@ -233,19 +234,21 @@ async fn sent(
     let (children, asked): (_, AskedSend) = (of(children)?, parse(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
     let (task, wake) = (SessionId::new(asked.task), wake(asked.wait));
-    let sent = children.send(&task, asked.prompt, wake, Spot { call, facets, shows: None }).await?;
+    let spot = Spot { call, facets, shows: None };
+    let sending = Box::pin(children.send(&task, asked.prompt, wake, spot));
+    let sent = cx.cut.run_until_cancelled(sending).await.ok_or("stopped: the turn was cancelled")??;
+    if cx.cut.is_cancelled() {
+        children.cancel_one(&task);
+    }
     Ok(match (sent, wake, children.awaited(&task)) {
-        (Sent::Begun, Wake::No, Some(awaited)) => {
-            children.tells(call, &task);
-            ended(awaited, cx).await
-        }
+        (Sent::Begun, Wake::No, Some(awaited)) => ended(&children, &task, awaited, cx).await,
         (Sent::Begun, ..) => Outcome::done(goes_on(&task)),
         (Sent::Steered, ..) => Outcome::done(format!("Task {task} is at work and has been told.\n")),
     })
 }
 
 /// Shows a round until it has ended, and tells what came of it.
-async fn ended(mut awaited: Awaited, cx: ToolCx<'_>) -> Outcome {
+async fn ended(children: &Children, task: &SessionId, mut awaited: Awaited, cx: ToolCx<'_>) -> Outcome {
     let mut seen = awaited.seen();
     let view = awaited.clone();
     let mut beat = interval(SHOW_EVERY);
@@ -269,6 +272,8 @@ async fn ended(mut awaited: Awaited, cx: ToolCx<'_>) -> Outcome {
             }
         }
     };
+    let told = children.told(task, report).await;
+    let report = tells(children, cx.call, told);
     let status = match view.state() {
         TaskState::Done | TaskState::Running => Status::Done,
         TaskState::Failed | TaskState::Cancelled | TaskState::Lost => Status::Failed,
@@ -286,6 +291,14 @@ async fn ended(mut awaited: Awaited, cx: ToolCx<'_>) -> Outcome {
     });
     let for_client = outcome.for_client.into_iter().chain(diffs).collect();
     Outcome { for_client, ..outcome }
+}
+
+/// Remembers what the outcome of a call tells of the mailbox; gives its text.
+fn tells(children: &Children, call: Option<CallId>, told: Told) -> String {
+    if let Some(call) = call {
+        children.tells(call, told.deliveries.into_iter());
+    }
+    told.text
 }
 
 fn wake(wait: Option<bool>) -> Wake {

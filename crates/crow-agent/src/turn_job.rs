@@ -219,7 +219,7 @@ impl TurnJob {
         let has_untold = untold.is_some();
         let parts = parts.into_iter().chain(untold).collect();
         talk.turn = talk.transcript.next_seq();
-        let mail = cx.children.mail().await;
+        let mail = cx.children.mail().await.map_err(store_failure)?;
         cx.append_prompt(talk, parts, mail).await?;
         if has_untold {
             undo::told(&self.kit.store, &self.id).await.map_err(store_failure)?;

@@ -294,7 +294,7 @@ impl FakeClient {
             Value::Object(fields) => {
                 fields.iter().map(|(name, value)| (name.clone(), self.without_names(value))).collect()
             }
-            other => other.clone(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => update.clone(),
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Wanted {
 }
 
 /// What is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want<'a> {
     /// The text of a file.
     Read(&'a Path),
@@ -37,6 +37,8 @@ pub enum Want<'a> {
         args: &'a [String],
         /// Where it runs, when the agent says so.
         cwd: Option<&'a Path>,
+        /// Variables it gets, `NAME=VALUE` each.
+        env: Vec<String>,
     },
     /// A look at a terminal, or its end.
     Terminal,
@@ -66,9 +68,12 @@ impl Wanted {
         match &self.request {
             Request::Read(request, _) => Want::Read(&request.path),
             Request::Write(request, _) => Want::Write(&request.path),
-            Request::Create(request, _) => {
-                Want::Run { program: &request.command, args: &request.args, cwd: request.cwd.as_deref() }
-            }
+            Request::Create(request, _) => Want::Run {
+                program: &request.command,
+                args: &request.args,
+                cwd: request.cwd.as_deref(),
+                env: request.env.iter().map(|one| format!("{}={}", one.name, one.value)).collect(),
+            },
             Request::Output(..) | Request::Wait(..) | Request::Kill(..) | Request::Release(..) => {
                 Want::Terminal
             }
@@ -89,13 +94,14 @@ impl Wanted {
         });
     }
 
-    /// Has our own client do it, and answers what it answers.
-    pub fn pass_on(self, to: &Arc<Upstream>) {
+    /// Has our own client do it, and answers what it answers. `room` is kept until then.
+    pub fn pass_on(self, to: &Arc<Upstream>, room: impl Send + 'static) {
         if !to.has(&self) {
             return self.refuse("this client has no such thing, or the terminal is not one of this agent");
         }
         let (to, session) = (to.clone(), v1::session_id(&to.session));
         tokio::spawn(async move {
+            let _room = room;
             match self.request {
                 Request::Read(mut request, responder) => {
                     request.session_id = session;
@@ -122,7 +128,7 @@ impl Wanted {
                     to.relay(request, responder).await;
                 }
                 Request::Release(mut request, responder) => {
-                    to.terminals().remove(&*request.terminal_id.0);
+                    to.terminals().open.remove(&*request.terminal_id.0);
                     request.session_id = session;
                     to.relay(request, responder).await;
                 }
@@ -137,7 +143,24 @@ impl Wanted {
 pub struct Upstream {
     client: Client,
     session: SessionId,
-    terminals: Mutex<HashSet<String>>,
+    terminals: Mutex<Terminals>,
+}
+
+/// The terminals of one child.
+#[derive(Debug, Default)]
+struct Terminals {
+    open: HashSet<String>,
+    /// Those whose names come with their answers.
+    n_coming: usize,
+}
+
+impl Terminals {
+    /// Makes room for one more, where there is some.
+    fn reserve(&mut self) -> bool {
+        let is_room = self.open.len() + self.n_coming < TERMINALS_MAX;
+        self.n_coming += usize::from(is_room);
+        is_room
+    }
 }
 
 impl Upstream {
@@ -146,18 +169,18 @@ impl Upstream {
         Self { client, session, terminals: Mutex::default() }
     }
 
-    fn terminals(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn terminals(&self) -> MutexGuard<'_, Terminals> {
         self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether the client can do it, and the child may name it.
     fn has(&self, wanted: &Wanted) -> bool {
         let can = self.client.abilities();
-        let is_own = |id: &wire::TerminalId| can.terminals && self.terminals().contains(&*id.0);
+        let is_own = |id: &wire::TerminalId| can.terminals && self.terminals().open.contains(&*id.0);
         match &wanted.request {
             Request::Read(..) => can.reads_files,
             Request::Write(..) => can.writes_files,
-            Request::Create(..) => can.terminals && self.terminals().len() < TERMINALS_MAX,
+            Request::Create(..) => can.terminals && self.terminals().reserve(),
             Request::Output(request, _) => is_own(&request.terminal_id),
             Request::Wait(request, _) => is_own(&request.terminal_id),
             Request::Kill(request, _) => is_own(&request.terminal_id),
@@ -190,9 +213,11 @@ impl Upstream {
         responder: Responder<wire::CreateTerminalResponse>,
     ) {
         self.client.flushed(&self.session).await;
-        told(match self.client.request(request).await {
+        let created = self.client.request(request).await;
+        self.terminals().n_coming -= 1;
+        told(match created {
             Ok(created) => {
-                self.terminals().insert(created.terminal_id.0.to_string());
+                self.terminals().open.insert(created.terminal_id.0.to_string());
                 responder.respond(created)
             }
             Err(error) => responder.respond_with_error(error),
@@ -202,7 +227,7 @@ impl Upstream {
 
 impl Drop for Upstream {
     fn drop(&mut self) {
-        for id in std::mem::take(&mut *self.terminals()) {
+        for id in std::mem::take(&mut self.terminals().open) {
             self.client.request_unheard(v1::release_terminal(&self.session, &id));
         }
     }

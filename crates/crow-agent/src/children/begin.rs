@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crow_core::{AgentServer, SessionId};
+use crow_core::{AgentReach, AgentServer, SessionId};
 use crow_store::{Attending, NewSession, invent_name};
 use crow_tools::Worktree;
-use tokio::sync::{mpsc, watch};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::children::book::Seat;
 use crate::children::child::{self, Child, Opening, Round, RoundOrder, Standing, Wake};
-use crate::children::hearing::{Hearing, Spot, Trusted};
+use crate::children::hearing::{Hearing, OPEN_MAX, Spot, Trusted};
 use crate::children::living::Living;
 use crate::children::view::{self, View};
 use crate::children::{Children, ORDERS_LEN, OWN, unknown};
@@ -43,6 +44,8 @@ struct Work {
     /// Where its program starts.
     starts_in: PathBuf,
     worktree: Option<Worktree>,
+    /// What its agent has told of its cost in an earlier life.
+    n_before: u64,
 }
 
 impl Children {
@@ -66,12 +69,13 @@ impl Children {
         let title = new.title.as_deref().map_or_else(|| self::title(&new.prompt), view::line);
         let task = invent_name();
         let worktree = match new.worktree {
-            true if is_far => {
+            true if is_far || matches!(agent.reach, AgentReach::Socket { .. }) => {
                 return Err(format!("{} does not share our folders; it can have no worktree", agent.name));
             }
             true => Some(self.worktree(&cwd, &task, cut).await?),
             false => None,
         };
+        let folder = cwd.clone();
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
         let trusted = self.trusted(&agent);
         let stood = family.standing.borrow().clone();
@@ -92,6 +96,9 @@ impl Children {
         };
         let stored = async {
             family.kit.store.create_session(&task, session).await?;
+            if worktree.is_some() {
+                family.kit.store.set_config(&task, remember(&folder)).await?;
+            }
             family.kit.store.attend(&task).await
         };
         let attending = stored.await.map_err(|error| error.to_string())?;
@@ -102,7 +109,7 @@ impl Children {
         let shows = (new.wake == Wake::Yes).then(|| has_begun(&task));
         let order = self.order(new.prompt, seat, (new.wake, Spot { shows, ..spot }));
         let starts_in = if is_far { here } else { cwd.clone() };
-        let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree };
+        let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree, n_before: 0 };
         self.start(work, (attending, opening, order)).await?;
         Ok(task)
     }
@@ -135,16 +142,27 @@ impl Children {
         };
         let attending = store.attend(task).await.map_err(|error| error.to_string())?;
         let cwd = PathBuf::from(stored.session.cwd);
-        let worktree = match cwd.starts_with(&family.kit.settings().worktrees_dir) {
-            true => Some(self.worktree(&family.surroundings().place.cwd, task, &family.cut).await?),
-            false => None,
+        let tip = store.tip(task).await.map_err(|error| error.to_string())?;
+        let worktree = match tip.as_ref().and_then(|tip| worktree_of(&tip.config)) {
+            Some(folder) => Some(self.worktree(&folder, task, &family.cut).await?),
+            None => None,
         };
+        // The same folder, if the repository has not moved.
+        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
         let order = self.order(text, seat, (wake, spot));
         let starts_in = match agent.cwd {
             Some(_) => family.surroundings().place.cwd,
             None => cwd.clone(),
         };
-        let work = Work { task: task.clone(), title: row.title, agent, cwd, starts_in, worktree };
+        let work = Work {
+            task: task.clone(),
+            title: row.title,
+            agent,
+            cwd,
+            starts_in,
+            worktree,
+            n_before: row.n_tokens,
+        };
         self.start(work, (attending, opening, order)).await
     }
 
@@ -154,7 +172,7 @@ impl Children {
 
     async fn start(
         &self,
-        Work { task, title, agent, cwd, starts_in, worktree }: Work,
+        Work { task, title, agent, cwd, starts_in, worktree, n_before }: Work,
         (attending, opening, order): (Attending, Opening, RoundOrder),
     ) -> Result<(), String> {
         let family = self.family.clone();
@@ -164,10 +182,7 @@ impl Children {
         let standing = Arc::new(watch::Sender::new(Standing::begun()));
         let (view, seen) = (Arc::<Mutex<View>>::default(), Arc::new(watch::Sender::new(())));
         let trusted = self.trusted(&agent);
-        let who = match trusted {
-            Trusted::Itself => title.clone(),
-            Trusted::Nobody => format!("{}, {title}", agent.name),
-        };
+        let who = who(trusted, &agent.name, &title);
         let gone = CancellationToken::new();
         let living = Living {
             gone: gone.clone(),
@@ -184,14 +199,18 @@ impl Children {
             who,
             spot: order.spot.clone(),
             trusted,
+            is_near: agent.cwd.is_none() && matches!(agent.reach, AgentReach::Program { .. }),
             cwd: cwd.clone(),
             view,
             seen,
             record: None,
             yeses: Arc::default(),
             seats: Arc::default(),
-            n_told: 0,
+            // Crow counts anew with each process, others over a session.
+            n_told: if trusted == Trusted::Itself { 0 } else { n_before },
             n_round: 0,
+            open: Arc::new(Semaphore::new(OPEN_MAX)),
+            n_refused: 0,
             family: family.clone(),
         };
         hearing.tell_state(true);
@@ -279,6 +298,26 @@ pub(crate) fn has_begun(task: &SessionId) -> String {
 /// What a call shows that began a further round and does not wait for its end.
 pub(crate) fn goes_on(task: &SessionId) -> String {
     format!("Task {task} goes on. Its end comes to you as a message.\n")
+}
+
+/// How a child is called where it asks.
+fn who(trusted: Trusted, agent: &str, title: &str) -> String {
+    match trusted {
+        Trusted::Itself => title.to_owned(),
+        Trusted::Nobody => format!("{agent}, {title}"),
+    }
+}
+
+/// Where a session remembers, beside what else is set in it, the folder that its worktree was made of.
+const WORKTREE_OF: &str = "worktree_of";
+
+fn remember(folder: &Path) -> String {
+    json!({ WORKTREE_OF: folder }).to_string()
+}
+
+fn worktree_of(config: &str) -> Option<PathBuf> {
+    let config: Value = serde_json::from_str(config).ok()?;
+    config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
 }
 
 async fn is_folder(path: &Path) -> Result<(), String> {

@@ -16,6 +16,8 @@ pub(crate) struct Book {
     above: Option<(Client, SessionId)>,
     /// Tokens of the session itself.
     n_own: AtomicU64,
+    /// How full its context was last, and how large it is, where somebody above wants to know what is spent.
+    fill: Mutex<Option<(u64, u64)>>,
     spent: Notify,
 }
 
@@ -34,6 +36,7 @@ impl Book {
             tree: Mutex::new(Tree::new(limits)),
             above,
             n_own: AtomicU64::new(0),
+            fill: Mutex::default(),
             spent: Notify::new(),
         })
     }
@@ -58,8 +61,23 @@ impl Book {
     }
 
     /// Writes down what the session itself has cost.
-    pub(crate) fn spend_own(&self, n_tokens: u64) {
+    pub(crate) fn spend_own(&self, n_tokens: u64, fill: (u64, u64)) {
         self.n_own.fetch_add(n_tokens, Ordering::Relaxed);
+        if self.above.is_some() {
+            *self.fill.lock().unwrap_or_else(PoisonError::into_inner) = Some(fill);
+        }
+    }
+
+    /// How full the session's context was last, where what it spends is counted above.
+    pub(crate) fn fill(&self) -> Option<(u64, u64)> {
+        *self.fill.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what the children of a session have cost before it was opened; whoever counts above has it already.
+    pub(crate) fn resume(&self, n_tokens: u64) {
+        if self.above.is_none() {
+            self.spend(n_tokens);
+        }
     }
 
     /// Tells what the session and all below it have cost since it was opened.

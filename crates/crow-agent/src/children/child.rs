@@ -12,7 +12,7 @@ use crow_core::{AgentReach, Failure, FailureKind, Mode, SessionId};
 use crow_store::{Attending, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::children::book::Seat;
@@ -32,6 +32,14 @@ const OPEN_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long a child that was stopped may take to say so. With what a kill takes, the whole tree is gone within the
 /// promised two seconds: every level counts from the same moment.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How long what was said to a child last may take to leave; a pipe takes it at once, unless nobody reads.
+const LEAVE_WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// How long an agent may take to say that it has words for its turn; one that takes longer has not understood.
+const STEER_WAIT_MAX: Duration = Duration::from_secs(30);
+
+const FLOODED: &str = "it asks for more at once than can be answered";
 
 /// How long a child without work is kept: talking goes on within minutes or never.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -72,12 +80,14 @@ pub(crate) struct Standing {
     pub(crate) state: TaskState,
     /// What the parent is told of the newest round that ended.
     pub(crate) report: String,
+    /// What that round did in a worktree of its own, for a client.
+    pub(crate) diff: Option<String>,
 }
 
 impl Standing {
     /// Its first round runs.
     pub(super) fn begun() -> Self {
-        Self { n_ended: 0, state: TaskState::Running, report: String::new() }
+        Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
     }
 }
 
@@ -244,13 +254,20 @@ impl Child {
         // From the first session on it hears itself that it is stopped.
         let (talks, is_silent) = (CancellationToken::new(), cut.clone());
         let begun = talks.clone();
+        let (over, is_over) = oneshot::channel();
         let driven = drive(lines, hello, events, async |connection| {
             begun.cancel();
-            self.talk(&connection, heard, opening).await
+            drop(over.send(self.talk(&connection, heard, opening).await));
         });
+        tokio::pin!(driven);
         tokio::select! {
             biased;
-            driven = driven => driven?,
+            Ok(talked) = is_over => {
+                // What was said to it last may leave; one that does not read it holds nobody up.
+                drop(timeout(LEAVE_WAIT_MAX, driven).await);
+                talked
+            }
+            driven = &mut driven => driven.map_err(Broke::from),
             () = async {
                 is_silent.cancelled().await;
                 if talks.is_cancelled() {
@@ -289,7 +306,7 @@ impl Child {
                 self.orders.close();
                 return Ok(());
             };
-            self.round = Some(self.begin(order).await?);
+            self.begin(order).await?;
         }
     }
 
@@ -345,16 +362,18 @@ impl Child {
     }
 
     /// Begins a further round.
-    async fn begin(&mut self, order: RoundOrder) -> Result<Round, Broke> {
-        let store = &self.hearing.family.kit.store;
-        let begun = store.begin_task(&self.attending, &self.title, clock::now()).await;
-        begun.map_err(|error| Broke::Failed(error.to_string()))?;
+    async fn begin(&mut self, order: RoundOrder) -> Result<(), Broke> {
         *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = View::default();
         self.hearing.n_round = 0;
         self.hearing.spot = order.spot.clone();
+        // From here on it has an end, whatever comes.
+        self.round = Some(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max));
+        let store = &self.hearing.family.kit.store;
+        let begun = store.begin_task(&self.attending, &self.title, clock::now()).await;
+        begun.map_err(|error| Broke::Failed(error.to_string()))?;
         self.hearing.tell_state(true);
         self.standing.send_modify(|standing| standing.state = TaskState::Running);
-        Ok(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max))
+        Ok(())
     }
 
     /// Has the child work until it is done or must not go on.
@@ -365,11 +384,13 @@ impl Child {
         session: &SessionId,
     ) -> Result<RoundEnd, Broke> {
         let Some(round) = &self.round else { return Err(Broke::Stopped) };
-        let (text, cut, deadline) = (round.text.clone(), round.cut.clone(), round.deadline);
-        let asks = round.asks.clone();
+        let (text, cut, asks) = (round.text.clone(), round.cut.clone(), round.asks.clone());
+        let deadline = round.deadline;
         self.record(&text).await?;
         let family = self.hearing.family.clone();
         let mut standing = family.standing.clone();
+        let mode = standing.borrow_and_update().mode;
+        self.has_mode(connection, session, (mode, &cut)).await?;
         let (prompted, exhausted) =
             (connection.prompt(session, &text, Until::TasksEnded), family.book.exhausted());
         tokio::pin!(prompted, exhausted);
@@ -394,34 +415,55 @@ impl Child {
                     return Err(Broke::Deaf(end));
                 }
                 ended = &mut prompted => {
-                    // What it said before it ended is here by now.
-                    while let Ok(event) = heard.try_recv() {
-                        self.hearing.hear(event, &asks);
-                    }
-                    let prompted = ended?;
-                    // What was said before the end may still wait.
-                    while let Ok(event) = heard.try_recv() {
-                        self.hearing.hear(event, &asks);
-                    }
+                    self.hear_rest(heard, &asks);
+                    let prompted = match (ended, stopping) {
+                        // Some die of being stopped.
+                        (Err(_), Some((_, end))) => return Err(Broke::Over(end)),
+                        (Ok(_), Some((_, end))) => return Ok(end),
+                        (ended, None) => ended?,
+                    };
                     if let Some(spent) = prompted.spent {
                         self.hearing.spent(spent);
                     }
-                    return Ok(match stopping {
-                        Some((_, end)) => end,
-                        None => came_to(prompted.reason),
-                    });
+                    return Ok(came_to(prompted.reason));
                 }
                 // A client that follows children is waited for, and so is everybody behind it.
                 Some(event) = async {
                     family.client.room().await;
                     heard.recv().await
-                } => self.hearing.hear(event, &asks),
+                } => {
+                    self.hearing.hear(event, &asks);
+                    if self.hearing.is_flooded() && stopping.is_none() {
+                        stopping = stop(TaskState::Failed, Some(FLOODED.to_owned()));
+                    }
+                }
                 Some(order) = self.orders.recv() => steer(connection, session, order),
                 Ok(()) = standing.changed(), if self.hearing.trusted == Trusted::Itself => {
                     set_mode(connection, session, standing.borrow_and_update().mode);
                 }
             }
         }
+    }
+
+    /// Hears what it said before it ended, which is here by then.
+    fn hear_rest(&mut self, heard: &mut mpsc::Receiver<ClientEvent>, asks: &CancellationToken) {
+        while let Ok(event) = heard.try_recv() {
+            self.hearing.hear(event, asks);
+        }
+    }
+
+    /// Has a child that is Crow begin in the mode that its parent is in by now.
+    async fn has_mode(
+        &self,
+        connection: &Connection,
+        session: &SessionId,
+        (mode, cut): (Mode, &CancellationToken),
+    ) -> Result<(), Broke> {
+        if self.hearing.trusted == Trusted::Nobody {
+            return Ok(());
+        }
+        let set = cut.run_until_cancelled(connection.set_option(session, "mode", mode.as_str())).await;
+        Ok(set.ok_or(Broke::Stopped)??)
     }
 
     /// Begins to store what an agent of others is told and says; Crow itself does so on its own.
@@ -456,8 +498,7 @@ impl Child {
                 },
                 () = sleep_until(late) => return self.last_order(),
                 () = connection.closed() => return self.last_order(),
-                // Between rounds a child keeps its lists up to date, and has no questions.
-                Some(event) = heard.recv() => drop(event),
+                Some(event) = heard.recv() => self.hearing.hear_between(&event),
             }
         }
     }
@@ -511,9 +552,12 @@ fn steer(connection: &Connection, session: &SessionId, order: Order) {
         Order::Steer { text, answer } if connection.abilities().steers => {
             let (connection, session) = (connection.clone(), session.clone());
             tokio::spawn(async move {
-                let steered = connection.steer(&session, &text).await;
+                let steered = timeout(STEER_WAIT_MAX, connection.steer(&session, &text)).await;
+                let silent = |_| Err("it did not take the words; wait for its end or cancel it".to_owned());
+                let steered =
+                    steered.map_or_else(silent, |steered| steered.map_err(|failure| failure.sentence));
                 // Whoever asked may have been stopped meanwhile.
-                drop(answer.send(steered.map_err(|failure| failure.sentence)));
+                drop(answer.send(steered));
             });
         }
         Order::Steer { answer, .. } => {

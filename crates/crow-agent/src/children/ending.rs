@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crow_acp::{AgentProgram, ProgramEnded, StopReason};
 use crow_store::{TaskEnd, TaskState};
+use crow_tools::Settled;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,11 @@ impl Child {
             tracing::warn!(%error, task = %self.task, "what a child said could not be stored");
         }
         let n_tokens = self.hearing.n_round;
-        let (branch, worktree) = self.settle().await;
+        let settled = self.settle().await;
+        let (branch, worktree, diff) = match settled {
+            Some((settled, text)) => (settled.branch, Some(text), Some(settled.diff)),
+            None => (None, None, None),
+        };
         let text = {
             let view = self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = Ended {
@@ -57,22 +62,23 @@ impl Child {
         drop(round);
         self.hearing.tell_state(false);
         self.standing.send_modify(|standing| {
-            *standing = Standing { n_ended: standing.n_ended + 1, state, report: text };
+            let diff = diff.filter(|diff| !diff.is_empty());
+            *standing = Standing { n_ended: standing.n_ended + 1, state, report: text, diff };
         });
         if wake == Wake::Yes {
             family.mail_came(state);
         }
     }
 
-    /// Commits what stands in the child's own worktree; gives the branch and what there is to say about it.
-    async fn settle(&self) -> (Option<String>, Option<String>) {
-        let Some(worktree) = &self.worktree else { return (None, None) };
+    /// Commits what stands in the child's own worktree; gives what came of it and what there is to say about it.
+    async fn settle(&self) -> Option<(Settled, String)> {
+        let worktree = self.worktree.as_ref()?;
         let family = &self.hearing.family;
         let git = family.kit.own_tools.tools.git(&family.surroundings().workspace);
         // It is short, and must not be left half done by whoever stopped the child.
         let settled = worktree.settle(&git, &CancellationToken::new()).await;
         let text = report::of_worktree(worktree, &settled);
-        (settled.branch, Some(text))
+        Some((settled, text))
     }
 }
 

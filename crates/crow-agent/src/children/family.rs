@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Client, Place};
-use crow_core::SessionId;
+use crow_core::{SessionId, Update};
 use crow_store::TaskState;
 use crow_tools::Workspace;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -51,6 +51,17 @@ pub(crate) struct Family {
 impl Family {
     pub(crate) fn surroundings(&self) -> Surroundings {
         self.surroundings.borrow().clone()
+    }
+
+    /// Writes down what a child has cost, and tells whoever counts above.
+    pub(super) fn spend(&self, n_tokens: u64) {
+        self.book.spend(n_tokens);
+        if n_tokens > 0
+            && let Some((used, size)) = self.book.fill()
+        {
+            let spent = Some(self.book.spent());
+            self.client.tell(&self.parent, Update::Usage { used, size, spent });
+        }
     }
 
     /// Tells the session that something waits in its mailbox. What a person stopped wakes nobody.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Subject, Upstream, Wanted};
 use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,12 @@ use crate::children::view::View;
 
 /// Places that the children of one child may hold; the root's book allows fewer.
 const SEATS_MAX: usize = 1_000;
+
+/// Questions and wishes of one child that may be open at once; agents have a handful.
+pub(super) const OPEN_MAX: usize = 64;
+
+/// An agent that goes on after so many refusals does not stop by itself.
+const REFUSED_MAX: u32 = 1_000;
 
 /// How long word of a stopped turn may come after the end of its questions.
 const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
@@ -49,6 +55,8 @@ pub(super) struct Hearing {
     pub(super) who: String,
     pub(super) spot: Spot,
     pub(super) trusted: Trusted,
+    /// It is a program of this machine.
+    pub(super) is_near: bool,
     pub(super) cwd: PathBuf,
     pub(super) view: Arc<Mutex<View>>,
     /// Rings when there is something else to see.
@@ -60,8 +68,12 @@ pub(super) struct Hearing {
     pub(super) seats: Arc<Mutex<HashMap<u64, Seat>>>,
     /// What it has cost since it was started, as it says itself.
     pub(super) n_told: u64,
-    /// Of what the child's agent told before this round began.
+    /// Of that, in this round.
     pub(super) n_round: u64,
+    /// Questions and wishes that may be open at once.
+    pub(super) open: Arc<Semaphore>,
+    /// What was refused because too much was open.
+    pub(super) n_refused: u32,
 }
 
 impl Hearing {
@@ -75,6 +87,34 @@ impl Hearing {
             ClientEvent::Claim { answer, .. } => self.claims(answer),
             ClientEvent::Released { claim } => drop(seats(&self.seats).remove(&claim)),
         }
+    }
+
+    /// Takes what the child says between rounds: it keeps its lists up to date, gives places back and counts tokens.
+    pub(super) fn hear_between(&mut self, event: &ClientEvent) {
+        match event {
+            ClientEvent::Heard { heard: Heard::Usage { spent: Some(n_tokens), .. }, .. } => {
+                self.spent(*n_tokens);
+            }
+            ClientEvent::Released { claim } => drop(seats(&self.seats).remove(claim)),
+            // What is dropped unanswered is refused.
+            ClientEvent::Heard { .. }
+            | ClientEvent::Said(_)
+            | ClientEvent::Permission { .. }
+            | ClientEvent::Wanted(_)
+            | ClientEvent::Claim { .. } => {}
+        }
+    }
+
+    /// Tells whether the child asks for more than can be answered, and does not stop.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.n_refused > REFUSED_MAX
+    }
+
+    /// Finds room for one more question or wish.
+    fn room(&mut self) -> Option<OwnedSemaphorePermit> {
+        let room = self.open.clone().try_acquire_owned().ok();
+        self.n_refused += u32::from(room.is_none());
+        room
     }
 
     fn heard(&mut self, heard: &Heard) {
@@ -94,22 +134,24 @@ impl Hearing {
         let n_more = n_tokens.saturating_sub(self.n_told);
         self.n_told = self.n_told.max(n_tokens);
         self.n_round += n_more;
-        self.family.book.spend(n_more);
+        self.family.spend(n_more);
     }
 
     /// Asks the person, in the place of the parent's call.
     fn asks(
-        &self,
+        &mut self,
         mut question: Box<PermissionQuestion>,
         mut answer: oneshot::Sender<PermissionAnswer>,
         round: &CancellationToken,
     ) {
-        let (asker, yeses) = (self.asker(round), self.yeses.clone());
+        let Some(room) = self.room() else { return };
+        let (asker, yeses, is_near) = (self.asker(round), self.yeses.clone(), self.is_near);
         if self.trusted == Trusted::Nobody {
             // What a repository supplies is asked about by Crow alone.
             question.subject = Subject::Call;
         }
         tokio::spawn(async move {
+            let _room = room;
             let answered = tokio::select! {
                 biased;
                 // The child has taken it back.
@@ -118,7 +160,9 @@ impl Hearing {
             };
             // Without an answer the question is dropped, which the child hears as a turn that was stopped.
             let Some(answered) = answered else { return };
-            yeses.remember(&question, &answered);
+            if is_near {
+                yeses.remember(&question, &answered);
+            }
             if answer.send(answered).is_err() {
                 tracing::debug!("a child no longer waits for its answer");
             }
@@ -135,22 +179,28 @@ impl Hearing {
         }
     }
 
-    fn wants(&self, wanted: Wanted, round: &CancellationToken) {
+    fn wants(&mut self, wanted: Wanted, round: &CancellationToken) {
         let Some(upstream) = self.upstream.clone() else {
             return wanted.refuse("this agent was told that there are no files and terminals for it here");
+        };
+        let Some(room) = self.room() else {
+            return wanted.refuse("too many requests are open at once; wait for their answers");
         };
         let permit = match self.trusted {
             Trusted::Itself => Permit::Yes,
             Trusted::Nobody => permit(&self.family, &self.cwd, &self.yeses, &wanted),
         };
         match permit {
-            Permit::Yes => wanted.pass_on(&upstream),
+            Permit::Yes => wanted.pass_on(&upstream, room),
             Permit::No(why) => wanted.refuse(&format!("not allowed: {why}")),
             Permit::Ask(question) => {
                 let asker = self.asker(round);
                 tokio::spawn(async move {
                     match asker.ask(&question).await {
-                        answer if is_yes(answer.as_ref()) => wanted.pass_on(&upstream),
+                        // A yes for a round that is over allows nothing any longer.
+                        answer if is_yes(answer.as_ref()) && !asker.round.is_cancelled() => {
+                            wanted.pass_on(&upstream, room);
+                        }
                         Some(PermissionAnswer::Nobody { why }) => wanted.refuse(&format!(
                             "not allowed: it needs permission and nobody could be asked ({why})"
                         )),
@@ -172,9 +222,11 @@ impl Hearing {
     }
 
     /// Finds a place for a child of the child.
-    fn claims(&self, answer: oneshot::Sender<Result<u64, String>>) {
+    fn claims(&mut self, answer: oneshot::Sender<Result<u64, String>>) {
+        let Some(room) = self.room() else { return };
         let (book, held) = (self.family.book.clone(), self.seats.clone());
         tokio::spawn(async move {
+            let _room = room;
             let claimed = match book.claim().await {
                 Ok(_) if seats(&held).len() >= SEATS_MAX => {
                     Err("this agent holds more places than anybody needs".to_owned())

@@ -25,7 +25,7 @@ pub(super) struct Living {
 
 impl Living {
     pub(super) fn is_working(&self) -> bool {
-        self.standing.borrow().state == TaskState::Running
+        !self.gone.is_cancelled() && self.standing.borrow().state == TaskState::Running
     }
 
     pub(super) fn cancel(&self) {
@@ -49,10 +49,13 @@ impl Awaited {
     /// Waits for the end of the round; gives what the parent is told of it.
     pub(crate) async fn ended(&mut self) -> String {
         let n_ended = self.n_ended;
-        match self.standing.wait_for(|standing| standing.n_ended > n_ended).await {
-            Ok(standing) => standing.report.clone(),
-            // The sender lives with the child.
-            Err(_) => "the task is gone".to_owned(),
+        let gone = self.living.gone.clone();
+        // When it is gone it ended as its last round did, or it broke.
+        drop(gone.run_until_cancelled(self.standing.wait_for(|standing| standing.n_ended > n_ended)).await);
+        let standing = self.standing.borrow();
+        match standing.n_ended > n_ended {
+            true => standing.report.clone(),
+            false => "the task broke; the log of Crow says more".to_owned(),
         }
     }
 
@@ -78,6 +81,10 @@ impl Awaited {
 
     /// What the child did to files, for a client.
     pub(crate) fn diffs(&self) -> Vec<Content> {
-        self.living.view().diffs().collect()
+        let diff = self.standing.borrow().diff.clone();
+        match diff {
+            Some(diff) => vec![Content::Text(format!("```diff\n{diff}\n```"))],
+            None => self.living.view().diffs().collect(),
+        }
     }
 }

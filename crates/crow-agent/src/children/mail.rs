@@ -5,11 +5,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use crow_core::{CallId, SessionId};
-use crow_store::{Delivery, DeliveryId, TaskRow};
+use crow_store::{Delivery, DeliveryId, StoreError, TaskRow};
 
 use crate::children::Children;
 use crate::children::living::Living;
 use crate::clock;
+
+/// When so much comes at once there may be more.
+const PAGE_LEN: usize = 500;
 
 /// What somebody who waited for mail got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,10 @@ impl Children {
         let lost = store.lose_tasks(parent, clock::now(), lost).await;
         if let Err(error) = lost {
             tracing::warn!(%error, session = %parent, "could not look for tasks that were lost");
+        }
+        match store.tasks_of(parent).await {
+            Ok(tasks) => self.family.book.resume(tasks.iter().map(|task| task.n_tokens).sum()),
+            Err(error) => tracing::warn!(%error, session = %parent, "could not count what tasks have cost"),
         }
         match store.mail(parent).await {
             Ok(mail) => {
@@ -48,18 +55,20 @@ impl Children {
         self.family.has_mail.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the outcome of a call tells of the end of a task's round.
-    pub(crate) fn tells(&self, call: CallId, task: &SessionId) {
-        self.telling().insert(call, task.clone());
+    /// Remembers that the outcome of a call tells these deliveries.
+    pub(crate) fn tells(&self, call: CallId, deliveries: impl Iterator<Item = DeliveryId>) {
+        self.telling().entry(call).or_default().extend(deliveries);
     }
 
     /// What waits in the mailbox and is told by the outcome of a call.
-    pub(crate) async fn claims(&self, call: CallId) -> Vec<DeliveryId> {
-        let Some(task) = self.telling().remove(&call) else { return Vec::new() };
+    pub(crate) fn claims(&self, call: CallId) -> Vec<DeliveryId> {
+        self.telling().remove(&call).unwrap_or_default()
+    }
+
+    /// What waits in the mailbox of a task.
+    pub(crate) async fn mail_of(&self, task: &SessionId) -> Vec<Delivery> {
         match self.family.kit.store.mail(&self.family.parent).await {
-            Ok(mail) => {
-                mail.iter().filter(|delivery| delivery.task == task).map(|delivery| delivery.id).collect()
-            }
+            Ok(mail) => mail.into_iter().filter(|delivery| delivery.task == *task).collect(),
             Err(error) => {
                 tracing::warn!(%error, "could not look into the mailbox; the model may hear of a task twice");
                 Vec::new()
@@ -67,23 +76,25 @@ impl Children {
         }
     }
 
-    fn telling(&self) -> MutexGuard<'_, HashMap<CallId, SessionId>> {
+    fn telling(&self) -> MutexGuard<'_, HashMap<CallId, Vec<DeliveryId>>> {
         self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what waits in the mailbox; whoever puts it into the history claims it.
-    pub(crate) async fn mail(&self) -> Vec<Delivery> {
+    pub(crate) async fn mail(&self) -> Result<Vec<Delivery>, StoreError> {
         if !self.family.has_mail.swap(false, Ordering::Relaxed) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        match self.family.kit.store.mail(&self.family.parent).await {
-            Ok(mail) => mail,
-            Err(error) => {
-                self.family.has_mail.store(true, Ordering::Relaxed);
-                tracing::warn!(%error, "could not look into the mailbox");
-                Vec::new()
-            }
+        let mail = self.family.kit.store.mail(&self.family.parent).await;
+        if mail.as_ref().map_or(true, |mail| mail.len() >= PAGE_LEN) {
+            self.keep_mail();
         }
+        mail
+    }
+
+    /// Remembers that something waits still.
+    pub(crate) fn keep_mail(&self) {
+        self.family.has_mail.store(true, Ordering::Relaxed);
     }
 
     /// Waits for mail for as long as a task is at work.

@@ -18,7 +18,9 @@ const YESES_MAX: usize = 1_000;
 const YES: &str = "allow_once";
 const NO: &str = "reject_once";
 
-/// What the person allowed a child: the paths and commands that stood in its questions.
+/// What the person allowed a child that runs here: the paths and commands that stood in its questions. It could do all
+/// of it with its own hands, so this is no right; it saves the person from being asked twice. Who is on another
+/// machine has no hands here, and is asked about each thing.
 #[derive(Debug, Default)]
 pub(super) struct Yeses(Mutex<HashSet<String>>);
 
@@ -26,7 +28,9 @@ impl Yeses {
     /// Remembers a yes to a question.
     pub(super) fn remember(&self, question: &PermissionQuestion, answer: &PermissionAnswer) {
         let PermissionAnswer::Chosen(id) = answer else { return };
-        if !question.choices.iter().any(|choice| choice.id == *id && choice.allows) {
+        // One answer, and one meaning of it.
+        let chosen: Vec<_> = question.choices.iter().filter(|choice| choice.id == *id).collect();
+        if !matches!(chosen[..], [choice] if choice.allows) {
             return;
         }
         let mut yeses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +66,7 @@ pub(super) fn permit(family: &Family, cwd: &Path, yeses: &Yeses, wanted: &Wanted
         Want::Terminal => return Permit::Yes,
         Want::Read(path) => of_file(cwd, path, ToolKind::Read),
         Want::Write(path) => of_file(cwd, path, ToolKind::Edit),
-        Want::Run { program, args, cwd: at } => {
+        Want::Run { program, args, cwd: at, env } => {
             let at = crow_tools::resolve(&cwd.join(at.unwrap_or(cwd)));
             let roots = family.surroundings().workspace.roots().to_vec();
             if !at.starts_with(crow_tools::resolve(cwd)) && !roots.iter().any(|root| at.starts_with(root)) {
@@ -70,7 +74,13 @@ pub(super) fn permit(family: &Family, cwd: &Path, yeses: &Yeses, wanted: &Wanted
             }
             let line = match args {
                 // Many agents put a whole line here.
-                [] => program.to_owned(),
+                [] if env.is_empty() => program.to_owned(),
+                [] => format!("env {} sh -c {}", quoted(&env), shell::quote(program)),
+                args if !env.is_empty() => {
+                    let words: Vec<String> =
+                        std::iter::once(program.to_owned()).chain(args.iter().cloned()).collect();
+                    format!("env {} {}", quoted(&env), quoted(&words))
+                }
                 args => {
                     let words = std::iter::once(program).chain(args.iter().map(String::as_str));
                     words.map(shell::quote).collect::<Vec<_>>().join(" ")
@@ -87,6 +97,10 @@ pub(super) fn permit(family: &Family, cwd: &Path, yeses: &Yeses, wanted: &Wanted
         Verdict::Ask { .. } if yeses.holds(&said) => Permit::Yes,
         Verdict::Ask { why, .. } => Permit::Ask(question(&facets, why)),
     }
+}
+
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn of_file(cwd: &Path, path: &Path, kind: ToolKind) -> (Facets, String) {

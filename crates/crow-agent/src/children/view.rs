@@ -105,13 +105,14 @@ impl View {
     }
 
     fn call(&mut self, id: &str, title: Option<&str>, status: Option<Status>) {
-        self.begins_anew = true;
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == id) {
             if let Some(title) = title {
                 call.title = line(title);
             }
             call.status = status.unwrap_or(call.status);
         } else if let Some(title) = title {
+            // Its words from here on are another answer.
+            self.begins_anew = true;
             self.n_calls += 1;
             let status = status.unwrap_or(Status::Pending);
             self.push(SeenCall { id: id.to_owned(), title: line(title), status });
