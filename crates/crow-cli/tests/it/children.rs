@@ -10,6 +10,7 @@ mod mail;
 mod wishes;
 
 use std::path::Path;
+use std::time::Duration;
 
 use crow_testkit::client::{FakeClient, World, names};
 use crow_testkit::golden::play;
@@ -20,6 +21,9 @@ use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
+
+/// How long a command may take to start on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whoever works asks nobody.
 const AUTO: &str = "permissions: { mode: auto }";
@@ -97,7 +101,8 @@ impl Stage {
 
     /// Waits until the leashed command runs.
     async fn leashed(&mut self) {
-        assert_eq!(self.ready.read_u8().await.expect("the command starts"), b'.');
+        let ready = tokio::time::timeout(PATIENCE, self.ready.read_u8()).await;
+        assert_eq!(ready.expect("the command starts in time").expect("the pipe can be read"), b'.');
         assert!(self.leash.is_held(), "the command holds its pipe");
     }
 

@@ -165,22 +165,6 @@ fn one_that_says_what_is_no_message_and_complains_at_length() {
 }
 
 #[test]
-fn one_that_says_what_is_no_message_and_dies() {
-    check(
-        &["garbage", "dies"],
-        &expect![[r#"
-            Task $TASK (other, greet) failed: The connection to the agent broke: Internal error: Broken pipe (os error 32). It ended with exit code 9. It said what is no message of the protocol: Listening on port 3000 ...
-            The end of what it complained of:
-            the wings fell off
-
-            echo:
-
-            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
-        "#]],
-    );
-}
-
-#[test]
 fn one_that_takes_no_model() {
     let told = run(async {
         let script = r#"

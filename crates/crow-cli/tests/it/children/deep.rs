@@ -45,16 +45,19 @@ fn a_question_of_the_deepest_is_answered_at_the_root() {
             > prompt go
             < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-1-0 in_progress
-            < call call-1-0 failed "its result could not be stored; the turn ends here"
-            ! -32603 store: there is no room left for the database $HOME/.crow/crow.db; free some disk space and try again
+            ? ALPHA: BETA: GAMMA: Write a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 completed "Task $TASK (ALPHA) is done.\n\nBeta had it written.\n\nIt changed 1 file with its tools (+1 -0):\n  $HOME/project/a.txt (+1 -0)\n\nThe whole of it: query_session with " diff $HOME/project/a.txt null -> "a"
+            < text[msg-3] It is written.
+            < title go
+            = end_turn
             $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
-            $ $SESSION just now 2 scripted -
-            $ └ $TASK just now 3 scripted ALPHA crow: running, 1 round, 0 tokens
-            $ └ $TASK just now 3 scripted BETA crow: running, 1 round, 0 tokens
-            $ └ $TASK just now 1 scripted GAMMA crow: running, 1 round, 0 tokens
-            model saw user: "ALPHA"
-            model saw assistant: task("{\"prompt\":\"BETA\"}")
-            model saw tool: "Task $TASK (BETA) failed: there is no room left for the database $HOME/.crow/crow.db; free some disk space and try again"
+            $ $SESSION just now 4 scripted go
+            $ └ $TASK just now 4 scripted ALPHA crow: done, 1 round, 0 tokens
+            $ └ $TASK just now 4 scripted BETA crow: done, 1 round, 0 tokens
+            $ └ $TASK just now 4 scripted GAMMA crow: done, 1 round, 0 tokens
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"ALPHA\"}")
+            model saw tool: "Task $TASK (ALPHA) is done.\n\nBeta had it written.\n\nIt changed 1 file with its tools (+1 -0):\n  $HOME/project/a.txt (+1 -"
         "#]],
     );
 }

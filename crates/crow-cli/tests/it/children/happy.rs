@@ -277,11 +277,12 @@ fn a_task_is_steered_read_and_cancelled() {
         > prompt go
         > end
         > asked 3
-        > model call task_read {"task":"$TASK1"} | call task_send {"task":"$TASK1","prompt":"hurry"}
+        > model call task_read {"task":"$TASK1"}
+        > model call task_send {"task":"$TASK1","prompt":"hurry"}
         > model call task_cancel {"task":"$TASK1"}
         > model text "I stopped it."
         > prompt stop it
-        > wait call-5-1 in_progress
+        > wait call-7-0 in_progress
         > release
         > end
         > prompt /tasks
@@ -297,15 +298,15 @@ fn a_task_is_steered_read_and_cancelled() {
             = end_turn
             > prompt stop it
             < call call-5-0 task_read "Look at task $TASK" pending {"task":"$TASK"}
-            < call call-5-1 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"hurry"}
             < call call-5-0 in_progress
             < call call-5-0 completed "Task $TASK (crow: ALPHA): running.\n\nHalf of it\n"
-            < call call-5-1 in_progress
-            < call call-5-1 completed "Task $TASK is at work and has been told.\n"
-            < call call-8-0 task_cancel "Cancel task $TASK" pending {"task":"$TASK"}
-            < call call-8-0 in_progress
-            < call call-8-0 completed "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-10] I stopped it.
+            < call call-7-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"hurry"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "Task $TASK is at work and has been told.\n"
+            < call call-9-0 task_cancel "Cancel task $TASK" pending {"task":"$TASK"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-11] I stopped it.
             = end_turn
             > prompt /tasks
             < text[note-1] - `$TASK` crow: ALPHA — cancelled⏎
@@ -315,8 +316,9 @@ fn a_task_is_steered_read_and_cancelled() {
             model saw tool: "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: t"
             model saw assistant: "It works."
             model saw user: "stop it"
-            model saw assistant: task_read("{\"task\":\"$TASK\"}") task_send("{\"task\":\"$TASK\",\"prompt\":\"hurry\"}")
+            model saw assistant: task_read("{\"task\":\"$TASK\"}")
             model saw tool: "Task $TASK (crow: ALPHA): running.\n\nHalf of it\n"
+            model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"hurry\"}")
             model saw tool: "Task $TASK is at work and has been told.\n"
             model saw assistant: task_cancel("{\"task\":\"$TASK\"}")
             model saw tool: "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: t"
