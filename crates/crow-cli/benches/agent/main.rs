@@ -4,7 +4,11 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "it starts the agent as an editor does")]
 
+#[path = "../common/client.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod client;
+#[path = "../common/model.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod model;
 
 use std::time::{Duration, Instant};

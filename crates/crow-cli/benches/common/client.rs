@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,10 +13,19 @@ use tempfile::TempDir;
 pub(crate) struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
-    lines: BufReader<ChildStdout>,
+    lines: Option<BufReader<ChildStdout>>,
     home: Rc<TempDir>,
     next_id: u64,
 }
+
+/// What the agent asked or answered, and when.
+pub(crate) struct Said {
+    pub(crate) at: Instant,
+    pub(crate) message: Value,
+}
+
+/// What most systems give a program that asks for no more descriptors.
+const START_LIMITED: &str = r#"ulimit -Sn 1024; exec "$0" acp"#;
 
 impl Agent {
     pub(crate) fn start(port: u16) -> Self {
@@ -23,24 +33,41 @@ impl Agent {
     }
 
     pub(crate) fn at(port: u16, home: Rc<TempDir>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crow-cli"));
+        command.arg("acp");
+        Self::spawn(command, (port, ""), home)
+    }
+
+    /// Starts one whose configuration says more, with the limits that a desktop has.
+    pub(crate) fn configured(port: u16, config: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", START_LIMITED, env!("CARGO_BIN_EXE_crow-cli")]);
+        Self::spawn(command, (port, config), Rc::new(TempDir::new().unwrap()))
+    }
+
+    fn spawn(mut command: Command, (port, config): (u16, &str), home: Rc<TempDir>) -> Self {
         let folder = home.path().join(".crow");
         fs::create_dir_all(&folder).unwrap();
         fs::write(home.path().join("file.txt"), "hello\n").unwrap();
         let config = format!(
-            "providers: {{ fake: {{ base_url: 'http://127.0.0.1:{port}/v1' }} }}\nmodels: {{ m: {{ provider: fake, model: m }} }}\n"
+            "providers: {{ fake: {{ base_url: 'http://127.0.0.1:{port}/v1' }} }}\nmodels: {{ m: {{ provider: fake, model: m }} }}\n{config}"
         );
         fs::write(folder.join("config.yaml"), config).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_crow-cli"))
-            .arg("acp")
+        let mut child = command
             .env_clear()
             .env("HOME", home.path())
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let stdin = child.stdin.take();
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let lines = child.stdout.take().map(BufReader::new);
         Self { child, stdin, lines, home, next_id: 0 }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn home(&self) -> Rc<TempDir> {
@@ -63,13 +90,37 @@ impl Agent {
         self.answer(id);
     }
 
-    pub(crate) fn prompt(&mut self, session: &str) {
+    pub(crate) fn prompt(&mut self, session: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": "go on"}]);
-        self.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+        self.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
+    }
+
+    pub(crate) fn set_mode(&mut self, session: &str, mode: &str) -> u64 {
+        self.request("session/set_mode", &json!({"sessionId": session, "modeId": mode}))
     }
 
     pub(crate) fn cancel(&mut self, session: &str) {
         self.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}));
+    }
+
+    /// Reads on a thread from here on, so that the agent never waits for us; passes on all but updates.
+    pub(crate) fn hear(&mut self) -> Receiver<Said> {
+        let (sender, said) = channel();
+        let lines = self.lines.take().unwrap();
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let at = Instant::now();
+                // Updates are told apart without reading them, there are many.
+                if line.get(..200).unwrap_or(&line).contains("\"session/update\"") {
+                    continue;
+                }
+                let message = serde_json::from_str(&line).unwrap();
+                if sender.send(Said { at, message }).is_err() {
+                    return;
+                }
+            }
+        });
+        said
     }
 
     /// Waits for the model's first words and says when they came.
@@ -153,7 +204,7 @@ impl Agent {
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the agent ended");
+        assert_ne!(self.lines.as_mut().unwrap().read_line(&mut line).unwrap(), 0, "the agent ended");
         line
     }
 }

@@ -6,13 +6,19 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
+use serde_json::{Value, json};
+
 /// What the next request is answered with.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Plan {
     /// So many chunks of text.
     Words(usize),
     /// A call of `read`, then text once its result is there.
     ReadThenWords,
+    /// Calls of tools: their names, and their arguments as JSON.
+    Calls(Vec<(&'static str, Value)>),
+    /// Nothing until the gate is opened, then so many chunks of text.
+    Gated(usize),
     /// One chunk, then silence until the client hangs up.
     Hold,
 }
@@ -27,7 +33,14 @@ pub(crate) struct Request {
 #[derive(Default)]
 struct Seen {
     plans: VecDeque<Plan>,
+    /// What conversations get that begin with a prompt that holds a text, each time.
+    by_prompt: Vec<(String, Plan)>,
+    /// When requests of those came.
+    begun: Vec<Instant>,
+    is_open: bool,
     requests: Vec<Request>,
+    /// The newest request that no prompt answers.
+    body: String,
     hung_up: Option<Instant>,
 }
 
@@ -59,6 +72,26 @@ impl Model {
         self.seen.0.lock().unwrap().plans.push_back(plan);
     }
 
+    /// Answers conversations that begin with such a prompt, now with this and always.
+    pub(crate) fn answer_to(&self, text: &str, plan: Plan) {
+        self.seen.0.lock().unwrap().by_prompt.push((text.to_owned(), plan));
+    }
+
+    /// Forgets what was planned and seen, and shuts the gate.
+    pub(crate) fn forget(&self) {
+        *self.seen.0.lock().unwrap() = Seen::default();
+    }
+
+    /// When conversations came that are answered by their prompt.
+    pub(crate) fn begun(&self) -> Vec<Instant> {
+        self.seen.0.lock().unwrap().begun.clone()
+    }
+
+    pub(crate) fn open_gate(&self) {
+        self.seen.0.lock().unwrap().is_open = true;
+        self.seen.1.notify_all();
+    }
+
     pub(crate) fn last(&self) -> Request {
         *self.seen.0.lock().unwrap().requests.last().unwrap()
     }
@@ -67,6 +100,10 @@ impl Model {
         let seen = self.seen.0.lock().unwrap();
         let n = seen.requests.len();
         (seen.requests[n - 2], seen.requests[n - 1])
+    }
+
+    pub(crate) fn last_body(&self) -> String {
+        self.seen.0.lock().unwrap().body.clone()
     }
 
     /// Waits until the client of a held answer is gone and says when it went.
@@ -81,6 +118,36 @@ impl Model {
     }
 }
 
+impl Seen {
+    fn next(&mut self, body: &str, has_result: bool, arrived: Instant) -> Plan {
+        if !self.by_prompt.is_empty() {
+            let prompt = first_prompt(body);
+            if let Some((_, plan)) = self.by_prompt.iter().find(|(text, _)| prompt.contains(text)) {
+                let plan = plan.clone();
+                self.begun.push(arrived);
+                return plan;
+            }
+        }
+        body.clone_into(&mut self.body);
+        match self.plans.front() {
+            Some(Plan::ReadThenWords) if !has_result => Plan::ReadThenWords,
+            Some(Plan::ReadThenWords) => {
+                self.plans.pop_front();
+                Plan::Words(3)
+            }
+            _ => self.plans.pop_front().unwrap_or(Plan::Words(1)),
+        }
+    }
+}
+
+/// The first message of a person, as it stands in the request.
+fn first_prompt(body: &str) -> String {
+    let request: Value = serde_json::from_str(body).unwrap();
+    let messages = request["messages"].as_array().cloned().unwrap_or_default();
+    let prompt = messages.iter().find(|message| message["role"] == "user");
+    prompt.map(|message| message["content"].to_string()).unwrap_or_default()
+}
+
 fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -88,25 +155,19 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
     while let Some(body) = read_request(&mut reader) {
         let arrived = Instant::now();
         let has_result = body.rfind("\"role\":\"tool\"") > body.rfind("\"role\":\"user\"");
-        let plan = {
-            let mut seen = shared.0.lock().unwrap();
-            match seen.plans.front().copied() {
-                Some(Plan::ReadThenWords) if !has_result => Plan::ReadThenWords,
-                Some(Plan::ReadThenWords) => {
-                    seen.plans.pop_front();
-                    Plan::Words(3)
-                }
-                _ => seen.plans.pop_front().unwrap_or(Plan::Words(1)),
-            }
-        };
-        let body = answer(plan);
+        let plan = shared.0.lock().unwrap().next(&body, has_result, arrived);
+        if let Plan::Gated(_) = plan {
+            let seen = shared.0.lock().unwrap();
+            drop(shared.1.wait_while(seen, |seen| !seen.is_open).unwrap());
+        }
+        let body = answer(&plan);
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
         let framed = format!("{:x}\r\n{body}\r\n", body.len());
         let first_byte = Instant::now();
         shared.0.lock().unwrap().requests.push(Request { arrived, first_byte });
         let sent = stream.write_all(framed.as_bytes());
-        if let Plan::Hold = plan {
+        if matches!(plan, Plan::Hold) {
             // Reads nothing until the client hangs up.
             let _ = stream.read(&mut [0]);
             shared.0.lock().unwrap().hung_up = Some(Instant::now());
@@ -139,7 +200,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<String> {
     String::from_utf8(body).ok()
 }
 
-fn answer(plan: Plan) -> String {
+fn answer(plan: &Plan) -> String {
     // As large as the chunks that real providers send.
     let chunk = |delta: &str, finish: &str| {
         format!(
@@ -155,11 +216,19 @@ fn answer(plan: Plan) -> String {
             );
             "\"tool_calls\""
         }
+        Plan::Calls(calls) => {
+            for (index, (name, arguments)) in calls.iter().enumerate() {
+                let function = json!({"name": name, "arguments": arguments.to_string()});
+                let call = json!([{"index": index, "id": format!("c{index}"), "type": "function", "function": function}]);
+                body += &chunk(&json!({ "tool_calls": call }).to_string(), "null");
+            }
+            "\"tool_calls\""
+        }
         Plan::Hold => return chunk(r#"{"content":"word "}"#, "null"),
-        Plan::Words(n) => {
+        Plan::Words(n) | Plan::Gated(n) => {
             let word = chunk(r#"{"content":"word "}"#, "null");
             body.reserve(word.len() * n + 1024);
-            (0..n).for_each(|_| body.push_str(&word));
+            (0..*n).for_each(|_| body.push_str(&word));
             "\"stop\""
         }
     };

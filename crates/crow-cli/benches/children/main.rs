@@ -1,0 +1,55 @@
+//! What many children need, and how long a cancel takes: `cargo bench -p crow-cli --bench children [fifty|thousand|cancel]`.
+//!
+//! The real binary with real children: Crow itself, and agents that are this program once more.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "it starts the agent as an editor does")]
+
+mod agent;
+mod cancel;
+#[path = "../common/client.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod client;
+mod crowd;
+#[path = "../common/model.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod model;
+mod tree;
+
+use crate::crowd::Crowd;
+use crate::model::Model;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == agent::WORD) {
+        return agent::serve(&words[1..]);
+    }
+    // `cargo test --benches` only wants to know that this builds and starts.
+    if words.iter().any(|word| word == "--test") {
+        return;
+    }
+    let names = ["fifty", "thousand", "cancel"];
+    let wants = |name: &str| {
+        !words.iter().any(|word| names.contains(&word.as_str())) || words.iter().any(|word| word == name)
+    };
+    let model = Model::start();
+    if wants("fifty") {
+        crowd::measure(&model, &Crowd { agent: "crow", n_children: 50, n_chunks: 300 });
+    }
+    if wants("thousand") {
+        crowd::measure(&model, &Crowd { agent: "small", n_children: 1_000, n_chunks: 100 });
+    }
+    if wants("cancel") {
+        cancel::measure(&model);
+    }
+}
+
+/// Spells how a configuration calls this program as an agent.
+fn agent_server(name: &str, words: &[&str]) -> String {
+    // What a shell ignores is ignored by the program that it becomes.
+    let start = r#"trap '' TERM INT HUP; exec "$0" "$@""#;
+    let exe = std::env::current_exe().unwrap();
+    let own = [exe.to_str().unwrap(), agent::WORD];
+    let shell: &[&str] = if words.contains(&agent::DEAF) { &["sh", "-c", start] } else { &[] };
+    let command: Vec<&str> = shell.iter().chain(&own).chain(words).copied().collect();
+    format!("  {name}: {{ command: {} }}\n", serde_json::to_string(&command).unwrap())
+}
