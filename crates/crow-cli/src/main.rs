@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         return crow_process::watch(words);
     }
     crow_process::survive_large_files();
+    crow_process::allow_many_descriptors();
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(&mut io::stderr().lock()),

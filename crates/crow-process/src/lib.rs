@@ -31,7 +31,7 @@ pub use companion::{Companion, Pipes, accompany};
 pub use filter::{FilterBounds, Filtered, filter};
 pub use groups::Groups;
 pub use job::{Job, Patience, Pulse, Unfed};
-pub use limits::survive_large_files;
+pub use limits::{allow_many_descriptors, survive_large_files};
 pub use output::{Kept, Output, Spilled};
 pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
 pub use run::{Bounds, run};

@@ -252,6 +252,23 @@ fn a_full_disk_fails_the_turn_and_loses_nothing() {
     });
 }
 
+#[test]
+fn a_desktops_limit_on_descriptors_is_raised_and_no_further_than_they_are_needed() {
+    check(async {
+        let server = ModelServer::start("");
+        let world = World::new(server.base_url());
+        let command = sh("ulimit -Sn 256; exec \"$0\" acp");
+        let mut client = FakeClient::start_command(command, &world.home());
+        client.request("initialize", json!({"protocolVersion": 1})).await.expect("hello");
+        let limits = fs::read_to_string(format!("/proc/{}/limits", client.pid())).expect("it runs");
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("there is one");
+        let mut numbers = line.split_whitespace().map(|number| number.parse().unwrap_or(u64::MAX));
+        let (soft, hard) = (numbers.next().expect("soft"), numbers.next().expect("hard"));
+        assert_eq!(soft, hard.min(16 * 1024), "{limits}");
+        assert!(client.hang_up().await.success());
+    });
+}
+
 /// A number of `/proc/PID/status`.
 fn status_kb(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
