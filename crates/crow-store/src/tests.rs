@@ -14,6 +14,7 @@ use self::tasks::{
     a_delivery_is_claimed_once, a_lost_task_is_lost_once, a_task_is_attended_by_one,
     a_task_is_no_more_than_its_session, a_task_that_said_nothing_is_not_forgotten,
     only_what_a_session_started_is_a_task, rounds_are_counted, sessions_that_others_started_may_be_left_out,
+    the_mail_of_one_task_is_found_behind_a_page_of_others,
 };
 use std::path::{Path, PathBuf};
 
@@ -122,6 +123,7 @@ on_both! {
     rounds_are_counted
     only_what_a_session_started_is_a_task
     a_delivery_is_claimed_once
+    the_mail_of_one_task_is_found_behind_a_page_of_others
     a_task_is_attended_by_one
     a_lost_task_is_lost_once
     a_task_is_no_more_than_its_session

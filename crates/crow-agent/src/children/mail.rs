@@ -67,8 +67,8 @@ impl Children {
 
     /// What waits in the mailbox of a task.
     pub(crate) async fn mail_of(&self, task: &SessionId) -> Vec<Delivery> {
-        match self.family.kit.store.mail(&self.family.parent).await {
-            Ok(mail) => mail.into_iter().filter(|delivery| delivery.task == *task).collect(),
+        match self.family.kit.store.mail_of(task).await {
+            Ok(mail) => mail,
             Err(error) => {
                 tracing::warn!(%error, "could not look into the mailbox; the model may hear of a task twice");
                 Vec::new()

@@ -90,15 +90,17 @@ impl Database {
                  FROM mailbox m JOIN sessions s ON s.id = m.task_id
                  WHERE s.parent_session_id = $1 AND m.delivered_seq IS NULL ORDER BY m.id LIMIT $2",
                 values![parent, i64::from(PAGE_MAX)],
-                |columns| {
-                    Ok(Delivery {
-                        id: DeliveryId(columns.number(0)?),
-                        task: SessionId::new(columns.string(1)?),
-                        text: columns.string(2)?,
-                        created: Timestamp(columns.number(3)?),
-                    })
-                },
+                delivery,
             )
+        })
+    }
+
+    /// Lists what waits for the session that gave a task of that one task, oldest first.
+    pub(crate) fn mail_of(&mut self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        self.read(|sql| {
+            let find = "SELECT id, task_id, text, created FROM mailbox
+                 WHERE task_id = $1 AND delivered_seq IS NULL ORDER BY id LIMIT $2";
+            sql.all(find, values![task, i64::from(PAGE_MAX)], delivery)
         })
     }
 
@@ -128,6 +130,15 @@ fn deliver(sql: &mut dyn Sql, session: &SessionId, seq: u64, delivery: DeliveryI
         0 => Err(StoreError::AlreadyDelivered { session: session.clone(), delivery }.into()),
         _ => Ok(()),
     }
+}
+
+fn delivery(columns: &dyn Columns) -> Result<Delivery, Fault> {
+    Ok(Delivery {
+        id: DeliveryId(columns.number(0)?),
+        task: SessionId::new(columns.string(1)?),
+        text: columns.string(2)?,
+        created: Timestamp(columns.number(3)?),
+    })
 }
 
 fn task_row(columns: &dyn Columns) -> Result<TaskRow, Fault> {

@@ -65,6 +65,12 @@ impl Store {
         self.ask(move |open| open.database.mail(&parent)).await
     }
 
+    /// Lists what waits of one task in the mailbox of the session that gave it, oldest first.
+    pub async fn mail_of(&self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        let task = task.clone();
+        self.ask(move |open| open.database.mail_of(&task)).await
+    }
+
     /// Stores an entry as [`Store::append`] does, with the deliveries that stand in it. When one of them does not wait
     /// any longer, nothing is stored.
     pub async fn append_delivered(

@@ -144,6 +144,24 @@ pub(super) async fn a_delivery_is_claimed_once(place: Place) {
     assert_eq!(waiting(&store, &parent).await, [] as [&str; 0]);
 }
 
+pub(super) async fn the_mail_of_one_task_is_found_behind_a_page_of_others(place: Place) {
+    const PAGE: usize = 500;
+    let store = place.open().await;
+    let parent = begin(&store, "/p", 1).await;
+    let (talker, last) = (child(&store, &parent, 2).await, child(&store, &parent, 2).await);
+    for _ in 0..PAGE {
+        done(&store, &talker, "again").await;
+    }
+    done(&store, &last, "at last").await;
+    assert!(store.mail(&parent).await.unwrap().iter().all(|delivery| delivery.task == talker));
+    let ids: Vec<_> = store.mail_of(&last).await.unwrap().iter().map(|delivery| delivery.id).collect();
+    assert_eq!((ids.len(), store.mail_of(&talker).await.unwrap().len()), (1, PAGE));
+
+    let writer = store.begin_writing(&parent).await.unwrap();
+    store.append_delivered(&writer, 0, (&prompt(0, "told"), &ids), Timestamp(3)).await.unwrap();
+    assert_eq!(store.mail_of(&last).await.unwrap(), []);
+}
+
 pub(super) async fn a_task_is_attended_by_one(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let parent = begin(&one, "/p", 1).await;
