@@ -8,7 +8,6 @@ mod wanted;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
@@ -16,6 +15,7 @@ use crow_core::{Failure, FailureKind, SessionId};
 use futures_util::{StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 
 pub use self::events::{
     ClientEvent, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason,
@@ -32,7 +32,7 @@ use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerReq
 pub const HELLO_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Lines that are read before what they say is heard; no more than a listener's inbox holds.
-const LINES_AT_ONCE: u32 = 32;
+const LINES_AT_ONCE: u32 = 8;
 
 /// What a client says of itself.
 #[derive(Debug, Clone, Copy)]
@@ -200,17 +200,14 @@ pub async fn drive<R>(
     })?
 }
 
-/// Lets what was read be heard before more is read: the SDK would queue up all that a talkative agent says.
-fn paced(mut lines: IncomingLines) -> IncomingLines {
-    let mut n_left = LINES_AT_ONCE;
-    let paced = stream::poll_fn(move |cx| {
-        if n_left == 0 {
-            n_left = LINES_AT_ONCE;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+/// Lets what was read be heard, and everybody else have their turn, before more is read: the SDK would queue up all
+/// that a talkative agent says.
+fn paced(lines: IncomingLines) -> IncomingLines {
+    let paced = stream::unfold((lines, 1), |(mut lines, n_lines)| async move {
+        if n_lines % LINES_AT_ONCE == 0 {
+            yield_now().await;
         }
-        n_left -= 1;
-        lines.poll_next_unpin(cx)
+        Some((lines.next().await?, (lines, n_lines % LINES_AT_ONCE + 1)))
     });
     paced.boxed()
 }
