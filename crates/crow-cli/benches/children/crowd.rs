@@ -19,22 +19,14 @@ pub(crate) struct Crowd {
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Longer than the slowest machine takes.
-const WAIT_MAX: Duration = Duration::from_secs(300);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 const PROMPT: &str = "the work of a child";
 
 /// Has them all begun, then all speak at once.
 pub(crate) fn measure(model: &Model, crowd: &Crowd) {
     let &Crowd { agent: name, n_children, n_chunks } = crowd;
-    model.forget();
-    let call = ("task", json!({"prompt": PROMPT, "agent": name}));
-    model.plan(Plan::Calls(vec![call; n_children]));
-    model.answer_to(PROMPT, Plan::Gated(n_chunks));
-    let small = agent_server("small", &[&model.port().to_string(), &n_chunks.to_string()]);
-    let limits = format!("agents: {{ max_children: {n_children} }}\npermissions: {{ mode: auto }}\n");
-    let mut agent = Agent::configured(model.port(), &format!("{limits}agent_servers:\n{small}"));
-    agent.hello();
-    let session = agent.new_session();
+    let (mut agent, session) = parent(model, crowd);
     let (fds_before, _) = tree::descriptors_and_threads(agent.pid());
     let said = agent.hear();
     let began = Instant::now();
@@ -65,13 +57,13 @@ pub(crate) fn measure(model: &Model, crowd: &Crowd) {
         }
     };
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(opened.is_some(), "only {} have begun", model.begun().len());
     row("the root answers while they speak", &waits_of(&mut waits));
     let begun = model.begun();
     let since = |at: Instant| format!("{:.2} s", (at - began).as_secs_f64());
     row("the first has begun", &since(*begun.first().unwrap()));
     row("the last has begun", &since(*begun.last().unwrap()));
-    let Some(opened) = opened else { panic!("not all of them have begun: {}", begun.len()) };
-    let took = model.last().arrived - opened;
+    let took = model.last().arrived - opened.unwrap_or(began);
     row("from the first word to the end of all", &format!("{:.2} s", took.as_secs_f64()));
     row("chunks/s", &format!("{:.0}", (n_children * n_chunks) as f64 / took.as_secs_f64()));
     row("the whole turn", &since(ended));
@@ -82,6 +74,38 @@ pub(crate) fn measure(model: &Model, crowd: &Crowd) {
     let gone = tree::gone(&below)
         .map_or("not gone".to_owned(), |at| format!("{:.2} s", (at - hung_up).as_secs_f64()));
     row("end of the root -> all are gone", &gone);
+    cancel_midway(model, crowd);
+}
+
+/// Starts the parent with the work that it gives away.
+fn parent(model: &Model, &Crowd { agent: name, n_children, n_chunks }: &Crowd) -> (Agent, String) {
+    model.forget();
+    let call = ("task", json!({"prompt": PROMPT, "agent": name}));
+    model.plan(Plan::Calls(vec![call; n_children]));
+    model.answer_to(PROMPT, Plan::Gated(n_chunks));
+    let small = agent_server("small", &[&model.port().to_string(), &n_chunks.to_string()]);
+    let limits = format!("agents: {{ max_children: {n_children} }}\npermissions: {{ mode: auto }}\n");
+    let mut agent = Agent::configured(model.port(), &format!("{limits}agent_servers:\n{small}"));
+    agent.hello();
+    let session = agent.new_session();
+    (agent, session)
+}
+
+/// Cancels when some are at work and others are still being started.
+fn cancel_midway(model: &Model, crowd: &Crowd) {
+    let (mut agent, session) = parent(model, crowd);
+    let said = agent.hear();
+    let prompt = agent.prompt(&session);
+    while model.begun().len() < crowd.n_children / 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Instant::now();
+    agent.cancel(&session);
+    let answered =
+        std::iter::from_fn(|| said.recv_timeout(WAIT_MAX).ok()).find(|said| said.message["id"] == prompt);
+    let took = answered.map_or("never".to_owned(), |said| format!("{:.2} s", (said.at - sent).as_secs_f64()));
+    row("cancel when a quarter has begun -> answered", &took);
+    row("  processes left then", &tree::below(agent.pid()).len().to_string());
 }
 
 fn resources(agent: &Agent, fds_before: usize, n_children: usize) {

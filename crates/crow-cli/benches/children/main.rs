@@ -1,4 +1,4 @@
-//! What many children need, and how long a cancel takes: `cargo bench -p crow-cli --bench children [fifty|thousand|cancel]`.
+//! What many children need, and how long a cancel takes: `cargo bench -p crow-cli --bench children [-- fifty|thousand|cancel] [N]`.
 //!
 //! The real binary with real children: Crow itself, and agents that are this program once more.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
@@ -31,12 +31,13 @@ fn main() {
     let wants = |name: &str| {
         !words.iter().any(|word| names.contains(&word.as_str())) || words.iter().any(|word| word == name)
     };
+    let n = words.iter().find_map(|word| word.parse().ok());
     let model = Model::start();
     if wants("fifty") {
-        crowd::measure(&model, &Crowd { agent: "crow", n_children: 50, n_chunks: 300 });
+        crowd::measure(&model, &Crowd { agent: "crow", n_children: n.unwrap_or(50), n_chunks: 300 });
     }
     if wants("thousand") {
-        crowd::measure(&model, &Crowd { agent: "small", n_children: 1_000, n_chunks: 100 });
+        crowd::measure(&model, &Crowd { agent: "small", n_children: n.unwrap_or(1_000), n_chunks: 100 });
     }
     if wants("cancel") {
         cancel::measure(&model);
