@@ -38,8 +38,10 @@ pub(crate) fn serve(words: &[String]) {
             _ => {}
         }
     }
-    while is_deaf {
-        std::thread::park();
+    if is_deaf {
+        loop {
+            std::thread::park();
+        }
     }
 }
 
