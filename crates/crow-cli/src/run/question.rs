@@ -40,6 +40,15 @@ fn trust(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
     lines
 }
 
+/// What is said about a call: who asks for it, and why.
+fn said(question: &PermissionQuestion) -> Vec<String> {
+    let texts = question.content.iter().filter_map(|content| match content {
+        Content::Text(text) => Some(visible(text)),
+        Content::Diff { .. } | Content::Image { .. } => None,
+    });
+    texts.flat_map(|text| text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>()).collect()
+}
+
 fn call(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
     let empty = Map::new();
     let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
@@ -50,11 +59,13 @@ fn call(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
     let mut drawn: Vec<&str> = Vec::new();
     if let Some(command) = text("command") {
         lines.push(format!("{heading} Run a command"));
+        lines.extend(said(question));
         let command = visible(command);
         lines.extend(command.lines().map(|line| format!("  {}", paint.on(Style::new().cyan(), line))));
         drawn.push("command");
     } else {
         lines.push(format!("{heading} {title}"));
+        lines.extend(said(question));
     }
     let change = match (text("old_string"), text("new_string"), text("content")) {
         (Some(old), Some(new), _) => {

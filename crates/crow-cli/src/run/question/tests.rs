@@ -49,6 +49,27 @@ fn a_command_is_shown_whole() {
 }
 
 #[test]
+fn who_asks_and_why_is_shown() {
+    let mut asked = question("ALPHA: `rm -rf build`", json!({"command": "rm -rf build"}));
+    let said = ["Asked by ALPHA\u{1b}[8m.", "Why this is asked: it leads out of the folder."];
+    asked.content = said.map(|text| Content::Text(text.into())).to_vec();
+    let command = lines(&asked, Paint::Plain).join("\n");
+    asked.input = Some(json!({"url": "https://example.com"}));
+    asked.title = "ALPHA: Fetch".into();
+    expect![[r#"
+        May Crow do this? Run a command
+          Asked by ALPHA␛[8m.
+          Why this is asked: it leads out of the folder.
+          rm -rf build
+        May Crow do this? ALPHA: Fetch
+          Asked by ALPHA␛[8m.
+          Why this is asked: it leads out of the folder.
+          url: https://example.com
+    "#]]
+    .assert_eq(&format!("{command}\n{}\n", lines(&asked, Paint::Plain).join("\n")));
+}
+
+#[test]
 fn an_edit_is_shown_as_a_diff() {
     let input =
         json!({"file_path": "a.txt", "old_string": "one\ntwo", "new_string": "one\n2", "replace_all": true});
