@@ -138,7 +138,9 @@ where
 {
     let early = Signals::listen()?;
     let (client, server) = crow_acp::duplex();
-    let agent = tokio::spawn(crow_agent::serve(server, agent::about(), agent::stop_signal(), load));
+    // It ends when we hang up: were it to hear signals as well, both of us would act on them.
+    let stop = std::future::pending();
+    let agent = tokio::spawn(crow_agent::serve(server, agent::about(), stop, load));
     let done = match talk(plan, client, early).await? {
         Talked::Through(done) => done,
         Talked::Broken(broken) => Err(exit_of(broken.failure())),

@@ -75,6 +75,36 @@ fn interrupts_cancel_and_end_the_agent() {
     check_interrupted(&["flood-deaf", "deaf"]);
 }
 
+/// Has the system end a turn of our own agent, which runs a command, and sees that nothing of it is left.
+#[track_caller]
+fn check_ended(ending: Signal) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let command = serde_json::json!({ "command": Leash::COMMAND });
+        let stage = Stage::new(&format!("call terminal {command}\ntext \"Never.\""));
+        let mut leash = Leash::new(&stage.world.project());
+        let mut child = started(&stage, &["run", "-y", "-j", "hi"]);
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        let mut heard = String::new();
+        while !heard.contains("started") {
+            assert_ne!(lines.read_line(&mut heard).expect("text"), 0, "it ended: {heard}");
+        }
+        signal(&child, ending);
+        std::io::copy(&mut lines, &mut std::io::sink()).expect("it is read to its end");
+        let mut said = String::new();
+        let mut stderr = child.stderr.take().expect("piped");
+        std::io::Read::read_to_string(&mut stderr, &mut said).expect("text");
+        assert_eq!((child.wait().expect("it ends").code(), said.contains("error:")), (Some(130), false), "{said}");
+        leash.gone("crow ended").await;
+    });
+}
+
+#[test]
+fn an_end_by_the_system_is_no_error() {
+    check_ended(Signal::SIGTERM);
+    check_ended(Signal::SIGHUP);
+}
+
 #[test]
 fn an_interrupt_before_the_hello() {
     let stage = with(&["silent"], "");
