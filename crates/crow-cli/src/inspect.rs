@@ -64,7 +64,13 @@ pub(crate) async fn run(
     stored.entries.extend(stored.unfinished.take().map(Entry::Reply));
     match args.export {
         Some(form) => export::write(form, &store, &stored, out).await,
-        None => overview(args, &stored, store.task(&id).await?.as_ref(), now, out),
+        None => {
+            let task = match store.task(&id).await? {
+                Some(task) => Some(tasks::standing(&store, task).await),
+                None => None,
+            };
+            overview(args, &stored, task.as_ref(), now, out)
+        }
     }
 }
 

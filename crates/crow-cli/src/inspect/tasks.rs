@@ -1,6 +1,6 @@
 //! What is told of a task: who does it, and what became of it.
 
-use crow_store::{SessionRow, TaskRow};
+use crow_store::{SessionRow, Store, TaskRow, TaskState};
 use serde_json::{Value, json};
 
 use super::written;
@@ -11,6 +11,17 @@ const OURS: &str = "crow";
 /// Names the agent that a session runs.
 pub(super) fn agent(row: &SessionRow) -> &str {
     row.agent_type.as_deref().unwrap_or(OURS)
+}
+
+/// Tells how a task stands. One that nobody attends any more is lost, which is stored when its parent is opened.
+pub(super) async fn standing(store: &Store, mut task: TaskRow) -> TaskRow {
+    if task.state == TaskState::Running
+        && let Ok(attending) = store.attend(&task.task).await
+    {
+        store.end_attending(attending).await;
+        task.state = TaskState::Lost;
+    }
+    task
 }
 
 /// Says what became of a task, on a line.

@@ -84,6 +84,8 @@ async fn family(store: &Store) -> Vec<SessionId> {
     let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
     let task = store.attend(&grandchild).await.unwrap();
     store.begin_task(&task, "Look", Timestamp(5 * HOUR)).await.unwrap();
+    // Somebody attends it as long as the store is open.
+    std::mem::forget(task);
     let copy = crow_store::invent_name();
     store.fork(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
     vec![first, child, grandchild, copy]
@@ -242,6 +244,28 @@ fn a_session_shows_its_compactions_and_its_origin() {
             {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
         "#]],
     );
+}
+
+#[test]
+fn a_task_that_nobody_attends_is_lost() {
+    let fill = async |store: &Store| {
+        let parent = session(store, "/work/a", None, HOUR).await;
+        let child = session(store, "/work/a", Some(&parent), HOUR).await;
+        let task = store.attend(&child).await.unwrap();
+        store.begin_task(&task, "Look", Timestamp(2 * HOUR)).await.unwrap();
+        store.end_attending(task).await;
+        vec![parent, child]
+    };
+    check_in(
+        "crow-cli inspect -s $A --tree",
+        fill,
+        expect![[r#"
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
+            $A  yesterday  0  sonnet  -
+            └ $B  yesterday  0  sonnet  Look  codex: lost, 1 round, 0 tokens
+        "#]],
+    );
+    check_in("crow-cli inspect -s $B", fill, expect![[""]]);
 }
 
 #[test]

@@ -58,8 +58,11 @@ impl Family {
         for row in rows.iter().filter(|row| parents.contains(&row.id)) {
             tasks.extend(store.tasks_of(&row.id).await?);
         }
-        let tasks = tasks.into_iter().map(|task| (task.task.clone(), task)).collect();
-        Ok(Self { rows, tasks })
+        let mut standing = HashMap::new();
+        for task in tasks {
+            standing.insert(task.task.clone(), tasks::standing(store, task).await);
+        }
+        Ok(Self { rows, tasks: standing })
     }
 
     fn children(&self, row: &SessionRow) -> impl Iterator<Item = &SessionRow> {
