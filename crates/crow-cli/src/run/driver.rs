@@ -139,8 +139,9 @@ impl Driver {
     /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
     async fn turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnEnd, Exit> {
         let connection = self.connection.clone();
-        // Nobody is there after the only turn; between two of them a person is.
-        let until = if self.plan.args.interactive { Until::Answered } else { Until::TasksEnded };
+        // Nobody is there after the last turn; between two of them a person is.
+        let is_last = !self.plan.args.interactive || self.typed.is_over().await?;
+        let until = if is_last { Until::TasksEnded } else { Until::Answered };
         let ended = async { connection.prompt(session, prompt, until).await.map(|prompted| prompted.reason) };
         tokio::pin!(ended);
         let mut beat = tokio::time::interval(BEAT);

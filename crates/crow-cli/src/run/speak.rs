@@ -5,14 +5,18 @@ use std::{
     collections::VecDeque,
     io::{self, BufRead, IsTerminal, Write},
     thread,
+    time::Duration,
 };
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 
 use crate::failure::{Code, Exit};
 
 /// Lines typed ahead; a person is not faster, and a pipe waits.
 const LINES_AHEAD: usize = 16;
+
+/// A script that has said its last word closes its end at once; whoever waits for an answer says nothing for longer.
+const END_WITHIN: Duration = Duration::from_millis(100);
 
 /// The lines a person types.
 #[derive(Debug, Default)]
@@ -38,6 +42,27 @@ impl Typed {
             None => self.lines()?.recv().await,
         };
         read(line)
+    }
+
+    /// Tells whether nothing follows what was taken last. A person may always go on.
+    pub(super) async fn is_over(&mut self) -> Result<bool, Exit> {
+        if io::stdin().is_terminal() {
+            return Ok(false);
+        }
+        loop {
+            let line = match self.ahead.pop_front() {
+                Some(line) => line,
+                None => match timeout(END_WITHIN, self.lines()?.recv()).await {
+                    Ok(line) => line.unwrap_or(Ok(None)),
+                    Err(_) => return Ok(false),
+                },
+            };
+            if !matches!(&line, Ok(Some(line)) if line.trim().is_empty()) {
+                let is_over = matches!(line, Ok(None));
+                self.ahead.push_front(line);
+                return Ok(is_over);
+            }
+        }
     }
 
     /// Takes the next line that is typed after [`Typed::set_aside`]. May be given up and asked again.

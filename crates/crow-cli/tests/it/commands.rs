@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crow_testkit::ModelServer;
+use crow_testkit::{ModelServer, Script};
 use crow_testkit::client::{FakeClient, World};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -500,5 +500,18 @@ fn prompts_from_a_pipe_one_after_the_other() {
             Three.
             error: `fake` wants a key (401); configure `api_key` for it
         "#]],
+    );
+}
+
+#[test]
+fn the_last_prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
+    let stage = Stage::new(
+        "text \"One.\"\ncall task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"\ntext \"I heard of it.\"",
+    );
+    stage.server.answer_to("ALPHA", Script::parse("text \"A.\""));
+    check(
+        &stage,
+        "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto",
+        &expect![[""]],
     );
 }
