@@ -1,8 +1,28 @@
 //! What can go wrong with a database, told apart by what a person has to do about it.
 
+use std::fmt;
+
 use crow_core::SessionId;
 
 use crate::DeliveryId;
+
+/// Who has what one at a time can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Somebody else in this process, which may serve several clients.
+    Ourselves,
+    /// Another process, as far as that is known.
+    Other(String),
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ourselves => f.write_str("for another client of this Crow"),
+            Self::Other(who) => write!(f, "in another process ({who})"),
+        }
+    }
+}
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -95,15 +115,13 @@ pub enum StoreError {
         /// What it said.
         why: String,
     },
-    /// Another process works in this session at the moment.
-    #[error(
-        "session {session} is at work in another process ({holder}); wait until its turn has ended, or stop it there"
-    )]
+    /// Somebody works in this session at the moment.
+    #[error("session {session} is at work {holder}; wait until its turn has ended, or stop it there")]
     Busy {
         /// The session.
         session: SessionId,
-        /// Who has it, as far as that is known.
-        holder: String,
+        /// Who has it.
+        holder: Holder,
     },
     /// Someone else wrote this place of the session first; load it again.
     #[error("session {session} was continued elsewhere at message {seq}; load it again")]

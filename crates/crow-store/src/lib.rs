@@ -28,7 +28,7 @@ pub use address::Address;
 pub use changes::{Before, ChangeId, FileChange, NewFileChange};
 pub use database::TABLES;
 pub use draft::Draft;
-pub use error::StoreError;
+pub use error::{Holder, StoreError};
 pub use name::invent_name;
 pub use postgres::ServerAddress;
 pub use session::{

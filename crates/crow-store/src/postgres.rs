@@ -17,7 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub use self::address::ServerAddress;
 use self::statements::{Statements, sorted};
 use crate::{
-    StoreError,
+    Holder, StoreError,
     search::quoted,
     sql::{Backend, Dialect, Kind, Right, Synced, Work},
 };
@@ -138,8 +138,10 @@ impl Server {
     }
 
     /// Says which process has a right, as far as the server knows.
-    fn holder(&mut self, key: i64) -> String {
-        let who = "SELECT a.application_name, a.client_addr::text
+    fn holder(&mut self, key: i64) -> Holder {
+        let who = "SELECT a.application_name, a.client_addr::text,
+                 a.application_name = current_setting('application_name')
+                 AND a.client_addr IS NOT DISTINCT FROM inet_client_addr()
              FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
              WHERE l.locktype = 'advisory' AND l.granted AND l.database = (
                  SELECT oid FROM pg_database WHERE datname = current_database())
@@ -148,9 +150,13 @@ impl Server {
         let named = found.and_then(|row| {
             let (program, from): (Option<String>, Option<String>) =
                 (row.try_get(0).ok()?, row.try_get(1).ok()?);
-            Some(format!("{}{}", program?, from.map(|from| format!(" at {from}")).unwrap_or_default()))
+            if row.try_get(2).ok()? {
+                return Some(Holder::Ourselves);
+            }
+            let from = from.map(|from| format!(" at {from}")).unwrap_or_default();
+            Some(Holder::Other(format!("{}{from}", program?)))
         });
-        named.unwrap_or_else(|| "which one is not known".into())
+        named.unwrap_or_else(|| Holder::Other("which one is not known".into()))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crow_core::SessionId;
 
-use crate::{StoreError, hashing};
+use crate::{Holder, StoreError, hashing};
 
 /// A value given to a statement.
 #[derive(Debug, Clone, Copy)]
@@ -177,7 +177,7 @@ impl Right {
     }
 
     /// Says that another has it.
-    pub(crate) fn busy(&self, holder: String) -> StoreError {
+    pub(crate) fn busy(&self, holder: Holder) -> StoreError {
         StoreError::Busy { session: self.session().clone(), holder }
     }
 }

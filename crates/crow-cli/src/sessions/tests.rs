@@ -225,7 +225,7 @@ fn those_named_are_deleted_or_none() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            Exit { code: Failed, message: Some("session busy is at work in another process (process N); wait until its turn has ended, or stop it there"), hint: None }
+            Exit { code: Failed, message: Some("session busy is at work for another client of this Crow; wait until its turn has ended, or stop it there"), hint: None }
             left: young
             left: busy
             left: old

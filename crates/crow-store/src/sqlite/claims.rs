@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::from_io;
-use crate::{StoreError, private, sql::Right};
+use crate::{Holder, StoreError, private, sql::Right};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;
@@ -46,7 +46,7 @@ impl Claims {
             if !private::is_at(&file, &path) {
                 continue;
             }
-            let words = format!("process {}", std::process::id());
+            let words = ourselves();
             // Only the words for others are missing when this fails.
             if let Err(error) = file.set_len(0).and_then(|()| file.write_all(words.as_bytes())) {
                 tracing::debug!(%error, "could not say who has a right");
@@ -54,7 +54,7 @@ impl Claims {
             self.held.insert(right.clone(), (file, path));
             return Ok(());
         }
-        Err(right.busy("one that has just ended".into()))
+        Err(right.busy(Holder::Other("one that has just ended".into())))
     }
 
     pub(super) fn give_back(&mut self, right: &Right) {
@@ -75,10 +75,16 @@ impl Drop for Claims {
     }
 }
 
-fn holder(file: &File) -> String {
+/// What a file says that we hold.
+fn ourselves() -> String {
+    format!("process {}", std::process::id())
+}
+
+fn holder(file: &File) -> Holder {
     let mut words = String::new();
     match file.take(HOLDER_BYTES_MAX).read_to_string(&mut words) {
-        Ok(1..) => words.chars().filter(|c| !c.is_control()).collect(),
-        Ok(0) | Err(_) => "which one is not known".into(),
+        Ok(1..) if words == ourselves() => Holder::Ourselves,
+        Ok(1..) => Holder::Other(words.chars().filter(|c| !c.is_control()).collect()),
+        Ok(0) | Err(_) => Holder::Other("which one is not known".into()),
     }
 }

@@ -6,7 +6,7 @@ use crow_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::{Answer, GivenBack, Request};
-use crate::{StoreError, TaskEnd, TaskRow, TaskState, Timestamp, database::Database, sql::Right};
+use crate::{Holder, StoreError, TaskEnd, TaskRow, TaskState, Timestamp, database::Database, sql::Right};
 
 /// An open database, and the rights that this process has.
 pub(super) struct Open {
@@ -17,7 +17,7 @@ pub(super) struct Open {
 impl Open {
     pub(super) fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
         if self.held.contains(right) {
-            return Err(right.busy("this one".into()));
+            return Err(right.busy(Holder::Ourselves));
         }
         self.database.claim(right)?;
         self.held.insert(right.clone());
