@@ -1,6 +1,6 @@
 //! The server's end: lets clients in one by one and hands each one's lines to whoever serves them.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, io, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::{
@@ -35,11 +35,11 @@ use crate::transport::Lines;
 /// Clients at the same time; each has an agent.
 pub(super) const CLIENTS_MAX: usize = 64;
 
-/// Connections at the same time: clients, and as many again that knock.
-const VISITORS_MAX: usize = 2 * CLIENTS_MAX;
+/// Those who knock at the same time; one more, and whoever has knocked for the longest is shown out.
+pub(super) const KNOCKERS_MAX: usize = CLIENTS_MAX;
 
 /// Who has not said by then what it wants is shown out.
-const KNOCK_MAX: Duration = Duration::from_secs(10);
+const KNOCK_MAX: Duration = Duration::from_secs(5);
 
 /// The head of a request: a token, and whatever proxies add.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -78,6 +78,8 @@ pub(super) async fn listen_with<F>(
         Arc::new(Doorkeeper { name, token, places: Arc::new(Semaphore::new(CLIENTS_MAX)), ping, knock_max });
     let serve = Arc::new(serve);
     let mut visits = JoinSet::new();
+    // Each one's is closed once it is let in, and shows it out when it is dropped before.
+    let mut knockers: VecDeque<oneshot::Sender<Infallible>> = VecDeque::new();
     loop {
         tokio::select! {
             () = cut.cancelled() => break,
@@ -86,10 +88,16 @@ pub(super) async fn listen_with<F>(
                     tracing::error!(%error, "a connection ended in a fault of ours");
                 }
             }
-            accepted = listener.accept(), if visits.len() < VISITORS_MAX => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
+                    knockers.retain(|knocker| !knocker.is_closed());
+                    if knockers.len() == KNOCKERS_MAX {
+                        knockers.pop_front();
+                    }
+                    let (knocker, shown_out) = oneshot::channel();
+                    knockers.push_back(knocker);
                     let (keeper, serve) = (keeper.clone(), serve.clone());
-                    visits.spawn(async move { keeper.visit(stream, serve.as_ref()).await });
+                    visits.spawn(async move { keeper.visit(stream, shown_out, serve.as_ref()).await });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "could not let a client in");
@@ -120,11 +128,19 @@ struct Admitted {
 type Plain = TokioIo<Counted<TcpStream>>;
 
 impl Doorkeeper {
-    async fn visit<F>(self: Arc<Self>, stream: TcpStream, serve: &impl Fn(Lines) -> F)
-    where
+    async fn visit<F>(
+        self: Arc<Self>,
+        stream: TcpStream,
+        mut shown_out: oneshot::Receiver<Infallible>,
+        serve: &impl Fn(Lines) -> F,
+    ) where
         F: Future<Output = Farewell>,
     {
-        let admitted = timeout(self.knock_max, self.admit(stream)).await;
+        let admitted = tokio::select! {
+            admitted = timeout(self.knock_max, self.admit(stream)) => admitted,
+            _ = &mut shown_out => return,
+        };
+        drop(shown_out);
         let Ok(Some((socket, _place))) = admitted else { return };
         let (lines, ends) = ends();
         let (say, said) = oneshot::channel();

@@ -27,8 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connect::{connect_with, known_roots},
-    listen::CLIENTS_MAX,
-    listen::listen_with,
+    listen::{CLIENTS_MAX, KNOCKERS_MAX, listen_with},
     *,
 };
 
@@ -229,6 +228,25 @@ async fn who_never_says_what_it_wants_is_shown_out_while_others_work() {
     let _ = timeout(PATIENCE, slow.read_to_end(&mut rest)).await.unwrap();
     socket.send(Message::text("{}")).await.unwrap();
     check(&next(&mut socket).await, &expect![["{}"]]);
+}
+
+#[tokio::test]
+async fn many_who_never_say_what_they_want_keep_nobody_out() {
+    let server = Server::echo().await;
+    let mut early = server.socket().await;
+    let mut silent = Vec::new();
+    for _ in 0..2 * KNOCKERS_MAX {
+        silent.push(server.knock().await);
+    }
+    let mut late = timeout(PATIENCE, server.socket()).await.unwrap();
+    for socket in [&mut early, &mut late] {
+        socket.send(Message::text("{}")).await.unwrap();
+        check(&next(socket).await, &expect![["{}"]]);
+    }
+    // The first of them was shown out.
+    let mut rest = Vec::new();
+    let _ = timeout(PATIENCE, silent[0].read_to_end(&mut rest)).await.unwrap();
+    server.end().await;
 }
 
 #[tokio::test]

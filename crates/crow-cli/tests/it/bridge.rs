@@ -92,7 +92,7 @@ async fn each_client_has_an_agent_of_its_own() {
 async fn slow_and_many_visitors_keep_nobody_out() {
     let server = Server::to_script(ECHO);
     let mut slow: Vec<TcpStream> = Vec::new();
-    for _ in 0..60 {
+    for _ in 0..200 {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
         stream.write_all(b"GET /acp HTTP/1.1\r\nHost: 127").expect("it listens");
         slow.push(stream);
@@ -100,7 +100,7 @@ async fn slow_and_many_visitors_keep_nobody_out() {
     let mut client = server.client().await;
     client.say("{}").await;
     check(&client.hear().await, &expect!["{}"]);
-    // They are shown out after ten seconds, with an answer or without.
+    // They are shown out, with an answer or without.
     let mut rest = Vec::new();
     let _ = slow[0].read_to_end(&mut rest);
     client.say("{}").await;
