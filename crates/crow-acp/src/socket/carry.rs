@@ -31,6 +31,7 @@ use tokio_tungstenite::{
         protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     GOODBYE,
@@ -43,6 +44,9 @@ const SILENT_PINGS_MAX: u32 = 3;
 
 /// How long what our side said last may take to leave when our side has gone.
 const LAST_LINES: Duration = Duration::from_secs(10);
+
+/// How long it may take when everything ends.
+const CUT_LINES: Duration = Duration::from_secs(1);
 
 /// A connection that ended as no conversation does.
 const NO_WORD: &str = "the other side is gone without a word";
@@ -135,12 +139,14 @@ fn plain(reason: &str) -> String {
     reason.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Carries messages until either side is done, then says `farewell` if it is ours to say.
+/// Carries messages until either side is done, then says `farewell` if it is ours to say. After `cut` nobody waits long
+/// for a reader.
 pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
     socket: WebSocketStream<Counted<S>>,
     (heard, mut said): (Sender, Receiver),
     ping: Duration,
     farewell: impl Future<Output = Farewell>,
+    cut: &CancellationToken,
 ) {
     let n_read = socket.get_ref().n_read.clone();
     let (mut sink, mut stream) = socket.split();
@@ -148,7 +154,7 @@ pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
     let end = tokio::select! {
         end = hear(&mut stream, (&heard, &complain), &n_read, ping) => end,
         end = say(&mut sink, &mut said, complaints, ping) => end,
-        () = async { heard.gone().await; sleep(LAST_LINES).await } => End::Unheard,
+        () = unheard(&heard, cut) => End::Unheard,
     };
     drop(said);
     let mut heard = Some(heard);
@@ -169,6 +175,15 @@ pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
     if let (Some(heard), Some(why)) = (heard, end.told()) {
         // Our side is gone as well, or hears it.
         let _ = heard.send(Err(why)).await;
+    }
+}
+
+/// Waits until our side is gone, and as long as what it said last may take to leave.
+async fn unheard(heard: &Sender, cut: &CancellationToken) {
+    heard.gone().await;
+    tokio::select! {
+        () = sleep(LAST_LINES) => {}
+        () = async { cut.cancelled().await; sleep(CUT_LINES).await } => {}
     }
 }
 

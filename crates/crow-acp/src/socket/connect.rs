@@ -14,6 +14,7 @@ use tokio_tungstenite::{
     client_async_with_config,
     tungstenite::{Error, client::IntoClientRequest, handshake::client::Request},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     PATH, PING,
@@ -212,7 +213,9 @@ impl Target {
         let (socket, _) = shaken.map_err(|error| self.unwanted(&error))?;
         let (lines, ends) = ends();
         // It ends with the lines.
-        tokio::spawn(carry(socket, ends, ping, std::future::ready(Farewell::Over)));
+        tokio::spawn(async move {
+            carry(socket, ends, ping, std::future::ready(Farewell::Over), &CancellationToken::new()).await;
+        });
         Ok(lines)
     }
 }

@@ -74,8 +74,8 @@ pub(super) async fn listen_with<F>(
     F: Future<Output = Farewell> + Send + 'static,
 {
     let SocketDoor { listener, name, token } = door;
-    let keeper =
-        Arc::new(Doorkeeper { name, token, places: Arc::new(Semaphore::new(CLIENTS_MAX)), ping, knock_max });
+    let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let keeper = Arc::new(Doorkeeper { name, token, places, ping, knock_max, cut: cut.clone() });
     let serve = Arc::new(serve);
     let mut visits = JoinSet::new();
     // Each one's is closed once it is let in, and shows it out when it is dropped before.
@@ -117,6 +117,7 @@ struct Doorkeeper {
     places: Arc<Semaphore>,
     ping: Duration,
     knock_max: Duration,
+    cut: CancellationToken,
 }
 
 /// A client that was let in, with its place.
@@ -145,7 +146,9 @@ impl Doorkeeper {
         let (lines, ends) = ends();
         let (say, said) = oneshot::channel();
         let farewell = async { said.await.unwrap_or(Farewell::Over) };
-        let carried = AbortOnDropHandle::new(tokio::spawn(carry(socket, ends, self.ping, farewell)));
+        let (ping, cut) = (self.ping, self.cut.clone());
+        let carrying = async move { carry(socket, ends, ping, farewell, &cut).await };
+        let carried = AbortOnDropHandle::new(tokio::spawn(carrying));
         // A client that is gone is told nothing.
         let _ = say.send(serve(lines).await);
         if let Err(error) = carried.await {

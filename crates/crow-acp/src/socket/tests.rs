@@ -328,6 +328,30 @@ async fn who_does_not_read_stops_the_speaker() {
 }
 
 #[tokio::test]
+async fn who_does_not_read_keeps_nobody_from_the_end() {
+    let (stuck, mut is_stuck) = mpsc::channel(1);
+    let cut = CancellationToken::new();
+    let ends = cut.clone();
+    let server = Server::start_until(cut, (NEVER, NEVER), move |mut lines: Lines| {
+        let (stuck, ends) = (stuck.clone(), ends.clone());
+        async move {
+            while timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await.is_ok() {}
+            stuck.send(()).await.unwrap();
+            ends.cancelled().await;
+            Farewell::GoingAway
+        }
+    })
+    .await;
+    let socket = server.socket().await;
+    timeout(PATIENCE, is_stuck.recv()).await.unwrap().unwrap();
+    let since = Instant::now();
+    server.end().await;
+    // One second for what was said last and one for the goodbye; more than five is what shows everybody out.
+    assert!(since.elapsed() < Duration::from_secs(5), "it took {:?}", since.elapsed());
+    drop(socket);
+}
+
+#[tokio::test]
 async fn who_does_not_listen_stops_the_other_side() {
     let (arrived, mut arrivals) = mpsc::channel::<Lines>(1);
     let server = Server::start((NEVER, NEVER), move |lines: Lines| {

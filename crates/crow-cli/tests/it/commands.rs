@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crow_testkit::{ModelServer, Script};
 use crow_testkit::client::{FakeClient, World};
+use crow_testkit::{ModelServer, Script};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -509,9 +509,5 @@ fn the_last_prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
         "text \"One.\"\ncall task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"\ntext \"I heard of it.\"",
     );
     stage.server.answer_to("ALPHA", Script::parse("text \"A.\""));
-    check(
-        &stage,
-        "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto",
-        &expect![[""]],
-    );
+    check(&stage, "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto", &expect![[""]]);
 }

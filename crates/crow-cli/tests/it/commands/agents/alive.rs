@@ -94,7 +94,11 @@ fn check_ended(ending: Signal) {
         let mut said = String::new();
         let mut stderr = child.stderr.take().expect("piped");
         std::io::Read::read_to_string(&mut stderr, &mut said).expect("text");
-        assert_eq!((child.wait().expect("it ends").code(), said.contains("error:")), (Some(130), false), "{said}");
+        assert_eq!(
+            (child.wait().expect("it ends").code(), said.contains("error:")),
+            (Some(130), false),
+            "{said}"
+        );
         leash.gone("crow ended").await;
     });
 }
