@@ -20,7 +20,7 @@ use self::queue::{Receiver, Sender, queue};
 use crate::transport::{LINE_BYTES_MAX, Lines};
 
 pub use self::{
-    connect::{ConnectError, connect},
+    connect::{ConnectError, Way, connect, way_to},
     door::{SocketDoor, Token},
     farewell::Farewell,
     listen::listen,

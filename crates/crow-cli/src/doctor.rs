@@ -31,6 +31,8 @@ const SERVERS_WAIT_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ok,
+    /// Nobody looked whether it works.
+    Untried,
     /// Works, with less than it could.
     Warning,
     /// Does not work.
@@ -41,6 +43,7 @@ impl State {
     fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Untried => "untried",
             Self::Warning => "warning",
             Self::Problem => "problem",
         }
@@ -254,7 +257,10 @@ fn agents<W: Write>(settings: &Settings, place: &Place<'_>, report: &mut Report<
                 );
                 (State::Problem, text)
             }
-            None => (State::Ok, format!("{written} is an address, nobody was asked there")),
+            None => match settings.agents_broken.get(&server.name) {
+                Some(why) => (State::Problem, format!("{written} cannot be used: {why}")),
+                None => (State::Untried, format!("{written} is an address, nobody was asked there")),
+            },
         };
         report.add(Finding::new(format!("agent {}", server.name), finding.0, finding.1))?;
     }

@@ -72,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) agent_servers: Vec<AgentServer>,
     /// How each of them is reached, by its name, as the file says it: a variable may hold a key.
     pub(crate) agents_written: BTreeMap<String, String>,
+    /// Why some of them cannot be reached, by their names.
+    pub(crate) agents_broken: BTreeMap<String, String>,
     /// How far a tree of agents may grow.
     pub(crate) tree_limits: TreeLimits,
     /// How many levels below a root agent this process was started.

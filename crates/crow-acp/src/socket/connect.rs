@@ -1,6 +1,6 @@
 //! The client's end: goes to an agent elsewhere.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue, Uri};
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
@@ -76,6 +76,32 @@ fn meaning(status: u16) -> String {
         _ => "it did not switch to WebSocket",
     };
     format!("{what} (HTTP {status})")
+}
+
+/// Who may read along on the way to an agent elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Nobody: it is encrypted.
+    Encrypted,
+    /// Nobody elsewhere: it stays on this machine.
+    Here,
+    /// Everybody.
+    Open,
+}
+
+/// Checks all that can be checked of an address without going there.
+pub fn way_to(url: &str, headers: &[(String, String)]) -> Result<Way, ConnectError> {
+    let target = Target::parse(url)?;
+    target.request(headers)?;
+    let is_here = || {
+        let address = target.bare_host().parse::<IpAddr>();
+        target.bare_host().eq_ignore_ascii_case("localhost") || address.is_ok_and(|host| host.is_loopback())
+    };
+    Ok(match target.scheme {
+        Scheme::Encrypted => Way::Encrypted,
+        Scheme::Plain if is_here() => Way::Here,
+        Scheme::Plain => Way::Open,
+    })
 }
 
 /// Connects to an agent elsewhere, until the deadline. The lines end with an error that says why when the agent closes

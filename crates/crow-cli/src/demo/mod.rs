@@ -166,6 +166,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),
         agents_written: BTreeMap::new(),
+        agents_broken: BTreeMap::new(),
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: home.join("worktrees"),

@@ -82,6 +82,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         mcp_servers: top.servers.servers,
         agent_servers: top.agents.servers,
         agents_written: top.agents.written,
+        agents_broken: top.agents.broken,
         tree_limits: top.tree_limits,
         web: web::access(dir, &whole, env),
         hooks: top.hooks,

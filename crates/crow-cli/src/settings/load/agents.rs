@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
+use crow_acp::Way;
 use crow_core::{AgentReach, AgentServer, TreeLimits};
 
 use super::{
@@ -24,6 +25,8 @@ pub(super) struct Agents {
     pub(super) servers: Vec<AgentServer>,
     /// How each is reached, as the file says it.
     pub(super) written: BTreeMap<String, String>,
+    /// Why some of them cannot be reached, by their names.
+    pub(super) broken: BTreeMap<String, String>,
     /// Variables that hold their keys.
     pub(super) variables: Vec<String>,
 }
@@ -38,6 +41,8 @@ struct Said {
     url: Option<String>,
     headers: Vec<(String, String)>,
     token: Option<String>,
+    /// Why there is no token where there should be one.
+    no_token: Option<String>,
     cwd: Option<String>,
 }
 
@@ -46,9 +51,13 @@ impl Loader<'_> {
     pub(super) fn agent_servers(&mut self, field: &Field) -> Result<Agents, ConfigError> {
         let mut agents = Agents::default();
         for field in self.map(&field.key, &field.node, super::NAMED_MAPS)? {
-            let said = self.agent(field, &mut agents.variables)?;
+            let mut said = self.agent(field, &mut agents.variables)?;
             let cwd = self.far_folder(field, said.cwd.as_deref())?;
+            let no_token = said.no_token.take();
             let reach = self.reach(field, said)?;
+            if let Some(why) = no_token.or(self.no_way(field, &reach)) {
+                agents.broken.insert(field.key.clone(), why);
+            }
             agents.written.insert(field.key.clone(), written(&field.node));
             agents.servers.push(AgentServer { name: field.key.clone(), reach, cwd });
         }
@@ -71,7 +80,11 @@ impl Loader<'_> {
                     return Err(self.wrong(field.line, format!("{place} has two tokens; keep one of them")));
                 }
                 "token" => said.token = self.secret(&key, node, variables)?,
-                "token_file" => said.token = self.token_file(&key, node)?,
+                "token_file" => match self.token_file(&key, node)? {
+                    Some(Ok(token)) => said.token = Some(token),
+                    Some(Err(why)) => said.no_token = Some(why),
+                    None => {}
+                },
                 // Editors write these; a command or a url says as much.
                 "type" | "transport" => {}
                 _ => self.check_known(&place, field, known::AGENT),
@@ -102,14 +115,37 @@ impl Loader<'_> {
     }
 
     /// Reads a token from its file. Without it the agent refuses us, which hinders nothing else.
-    fn token_file(&mut self, place: &str, node: &Node) -> Result<Option<String>, ConfigError> {
+    fn token_file(
+        &mut self,
+        place: &str,
+        node: &Node,
+    ) -> Result<Option<Result<String, String>>, ConfigError> {
         let Some(path) = self.text(place, node)? else { return Ok(None) };
         let file = self.beside(&path);
-        match fs::read_to_string(&file) {
-            Ok(token) => Ok(Some(token)),
+        let token = fs::read_to_string(&file);
+        let token = token.map_err(|error| format!("could not read {}: {error}", file.display()));
+        if let Err(why) = &token {
+            self.warn(node.line, format!("{place}: {why}"));
+        }
+        Ok(Some(token))
+    }
+
+    /// Tells why an address leads nowhere, and warns of one where others read the token along.
+    fn no_way(&mut self, field: &Field, reach: &AgentReach) -> Option<String> {
+        let AgentReach::Socket { url, headers } = reach else { return None };
+        let place = format!("agent_servers.{}", field.key);
+        let fields = super::fields(&field.node).unwrap_or_default();
+        let line = fields.iter().find(|field| field.key == "url").map_or(field.line, |url| url.line);
+        match crow_acp::way_to(url, headers) {
+            Ok(Way::Open) if is_signed(headers) => {
+                let advice = "use wss://, or a tunnel such as `ssh -L`";
+                self.warn(line, format!("{place}.url: whoever reads along has the token; {advice}"));
+                None
+            }
+            Ok(Way::Open | Way::Encrypted | Way::Here) => None,
             Err(error) => {
-                self.warn(node.line, format!("{place}: could not read {}: {error}", file.display()));
-                Ok(None)
+                self.warn(line, format!("{place}.url: {error}"));
+                Some(error.to_string())
             }
         }
     }
@@ -138,9 +174,8 @@ impl Loader<'_> {
                     return Err(wrong("needs a url that starts with wss:// or ws://"));
                 }
                 let mut headers = said.headers;
-                let is_signed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION));
                 match said.token {
-                    Some(_) if is_signed => {
+                    Some(_) if is_signed(&headers) => {
                         return Err(wrong("has both a token and an Authorization header; keep one of them"));
                     }
                     Some(token) => {
@@ -175,6 +210,10 @@ impl Loader<'_> {
         }
         Ok(limits)
     }
+}
+
+fn is_signed(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION))
 }
 
 /// Spells how an agent is reached, without what may be a key.

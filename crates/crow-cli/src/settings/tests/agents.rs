@@ -194,6 +194,27 @@ fn odd_agents_are_warned_of() {
 }
 
 #[test]
+fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
+    check(
+        "agent_servers:
+  user: { url: 'wss://me:pass@h/acp' }
+  nobody: { url: 'wss://${UNSET}/acp' }
+  header: { url: 'wss://h', headers: { Host: evil } }
+  open:
+    token: very-secret
+    url: 'ws://h:1/acp'
+  signed: { url: 'ws://10.0.0.1', headers: { authorization: very-secret } }
+  here: { url: 'ws://127.0.0.2', token: very-secret }
+  name: { url: 'ws://localhost', token: very-secret }
+  six: { url: 'ws://[::1]:8', token: very-secret }
+  bare: { url: 'ws://h' }
+",
+        &[],
+        expect![[""]],
+    );
+}
+
+#[test]
 fn a_token_can_be_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");

@@ -78,8 +78,9 @@ fn agents_are_listed() {
         crow  /bin/sh
     "#]],
     );
-    let doctor = stage.crow("crow doctor").stdout;
-    let lines = doctor.lines().filter(|line| line.contains(" agent "));
+    let broken = "agent_servers:\n  far: { url: 'wss://host/acp', token_file: nowhere }\n  user: { url: 'wss://me:pass@host/acp' }\n  cloud: { url: 'wss://host/acp', token: x }\n";
+    let doctors = [stage, Stage::configured("", broken)].map(|stage| stage.crow("crow doctor").stdout);
+    let lines = doctors.iter().flat_map(|said| said.lines()).filter(|line| line.contains(" agent "));
     let doctor: String = lines.map(|line| format!("{line}\n")).collect();
     expect![[r#"
         problem  agent codex      there is no program no-such-program; install it, or name its path in agent_servers.codex.command
