@@ -36,6 +36,7 @@
     clippy::panic,
     reason = "a script that cannot be played is a mistake in the test"
 )]
+#![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Agents that work for a session: what people see of them, what the model hears, and that nothing of them is left.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
 mod bad;
 mod deep;
