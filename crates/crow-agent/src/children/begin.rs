@@ -80,7 +80,7 @@ impl Children {
         let trusted = self.trusted(&agent);
         let stood = family.standing.borrow().clone();
         let model = match trusted {
-            Trusted::Itself => new.model.clone().or(stood.model),
+            Trusted::Itself => self.own_model(new.model.as_deref())?,
             Trusted::Nobody => new.model.clone(),
         };
         let session = NewSession {
@@ -112,6 +112,17 @@ impl Children {
         let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree, n_before: 0 };
         self.start(work, (attending, opening, order)).await?;
         Ok(task)
+    }
+
+    /// Finds the model that Crow itself is to ask: the one named, or that of the session.
+    fn own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
+        match name {
+            None => Ok(self.family.standing.borrow().model.clone()),
+            Some(name) => {
+                let found = self.family.kit.model(Some(name));
+                found.map(|model| Some(model.name)).map_err(|failure| failure.sentence)
+            }
+        }
     }
 
     /// Goes on with a task whose agent has ended.
