@@ -28,6 +28,6 @@ pub use incoming::{
 pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
-pub use socket::{ConnectError, Farewell, SocketDoor, Token, connect, listen};
+pub use socket::{ConnectError, Farewell, SocketDoor, Token, Way, connect, listen, way_to};
 pub use splice::{Left, splice};
 pub use transport::{Lines, duplex, stdio};

@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -151,13 +150,9 @@ pub(crate) fn runtime() -> Result<Runtime, Exit> {
 }
 
 /// Serves an editor on stdin and stdout, or clients over WebSocket at an address.
-pub(crate) fn serve(
-    source: Source,
-    address: Option<SocketAddr>,
-    token_file: Option<&Path>,
-) -> Result<(), Exit> {
-    match address {
-        Some(address) => listen(source, address, token_file),
+pub(crate) fn serve(source: Source, place: Option<&Place>, token_file: Option<&Path>) -> Result<(), Exit> {
+    match place {
+        Some(place) => listen(source, place, token_file),
         None => serve_pipes(source),
     }
 }
@@ -178,11 +173,10 @@ fn serve_pipes(source: Source) -> Result<(), Exit> {
 }
 
 /// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
-fn listen(source: Source, address: SocketAddr, token_file: Option<&Path>) -> Result<(), Exit> {
+fn listen(source: Source, place: &Place, token_file: Option<&Path>) -> Result<(), Exit> {
     let key = Key::of(&source.dir, "acp", token_file)?;
-    let place = Place { host: address.ip().to_string(), port: address.port() };
     let runtime = runtime()?;
-    let listened = runtime.block_on(socket::serve(&place, &key, move |lines, cut| {
+    let listened = runtime.block_on(socket::serve(place, &key, move |lines, cut| {
         let source = source.clone();
         async move {
             let load = move || source.clone().load();

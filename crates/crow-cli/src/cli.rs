@@ -8,7 +8,7 @@ use clap::{
 };
 use crow_core::Mode;
 
-use crate::{inspect::Form, sessions::Age};
+use crate::{inspect::Form, sessions::Age, socket::Place};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -80,8 +80,8 @@ pub(crate) struct AcpArgs {
     #[arg(long, hide = true)]
     pub(crate) set_up: bool,
     /// Serve clients over WebSocket here instead, to whoever has the token; port 0 is any
-    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "set_up")]
-    pub(crate) listen: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "set_up")]
+    pub(crate) listen: Option<Place>,
     /// Take the token from this file, or write it there when there is none
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,

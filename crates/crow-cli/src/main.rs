@@ -79,7 +79,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         }
         Command::Acp(AcpArgs { set_up: false, listen, token_file }) => {
             log::start(&dir, volume);
-            agent::serve(Source { dir, env: Arc::new(env) }, listen, token_file.as_deref())?;
+            agent::serve(Source { dir, env: Arc::new(env) }, listen.as_ref(), token_file.as_deref())?;
         }
         Command::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
         Command::Run(args) => {

@@ -4,6 +4,7 @@
 use std::{
     io::{self, Write},
     net::{IpAddr, SocketAddr},
+    str::FromStr,
 };
 
 use crow_acp::{Farewell, Lines, SocketDoor};
@@ -23,6 +24,20 @@ pub(crate) struct Place {
     pub(crate) host: String,
     /// 0 is any.
     pub(crate) port: u16,
+}
+
+impl FromStr for Place {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let wrong = "expected HOST:PORT, such as 127.0.0.1:8766, [::1]:8766 or localhost:0";
+        let (host, port) = text.rsplit_once(':').ok_or(wrong)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        if host.is_empty() || bare.is_none() && host.contains(':') {
+            return Err(wrong);
+        }
+        Ok(Self { host: bare.unwrap_or(host).to_owned(), port: port.parse().map_err(|_| wrong)? })
+    }
 }
 
 impl Place {

@@ -23,6 +23,12 @@ const CHARS_MIN: usize = 16;
 /// A longer one has no place in the head of a request.
 const CHARS_MAX: usize = 4096;
 
+/// Letters that chance gives the name of a key's file; a person calls none of theirs so.
+const NAME_CHARS: usize = 16;
+
+/// How the names of keys' files end.
+const SUFFIX: &str = ".token";
+
 /// A key, and where clients find it.
 #[derive(Debug)]
 pub(crate) struct Key {
@@ -56,7 +62,11 @@ impl Key {
         let token = random()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let prefix = format!("{prefix}-");
-        let mut file = tempfile::Builder::new().prefix(&prefix).suffix(".token").tempfile_in(dir)?;
+        sweep(dir, &prefix)?;
+        let mut named = tempfile::Builder::new();
+        let mut file = named.prefix(&prefix).suffix(SUFFIX).rand_bytes(NAME_CHARS).tempfile_in(dir)?;
+        // Before anything is in it: the next to come takes what is locked, or empty, for a living one's.
+        file.as_file().lock()?;
         file.write_all(token.as_bytes())?;
         file.flush()?;
         Ok(Self { token: Token::new(token), file: KeyFile::Ours(file) })
@@ -78,16 +88,35 @@ impl Key {
     }
 
     /// Says on stdout where the door is and where its key, in one line for whoever started us.
-    pub(crate) fn announce(&self, url: &str) -> io::Result<()> {
+    pub(crate) fn announce(&self, url: &str) -> Result<(), Exit> {
         let path = match &self.file {
             KeyFile::Ours(file) => file.path(),
             KeyFile::Named(path) => path,
         };
         let line = json!({"url": url, "token_file": path, "pid": std::process::id()});
         let mut out = io::stdout();
-        writeln!(out, "{line}")?;
-        out.flush()
+        // Where nobody hears of the key, nobody can come.
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
+            Exit::new(Code::Failed, format!("could not say on stdout where clients find us: {error}"))
+        })
     }
+}
+
+/// Removes keys of servers that were killed: the system drops a lock with its process.
+fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(dir)?.flatten() {
+        let name = entry.file_name();
+        let chance = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(SUFFIX));
+        let is_ours = chance.is_some_and(|chance| {
+            chance.len() == NAME_CHARS && chance.chars().all(|c| c.is_ascii_alphanumeric())
+        });
+        let Some(file) = is_ours.then(|| File::open(entry.path()).ok()).flatten() else { continue };
+        if file.try_lock().is_ok() && file.metadata().is_ok_and(|found| found.len() > 0) {
+            // Another that starts may have done it meanwhile.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
 }
 
 fn random() -> io::Result<String> {
@@ -146,6 +175,20 @@ mod tests {
         let made = Key::named(&file).unwrap().token;
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(made, Key::named(&file).unwrap().token);
+    }
+
+    #[test]
+    fn the_key_of_a_dead_server_goes_with_the_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let names = ["acp-0123456789abcdef.token", "acp-mine.token", "acp-bridge-0123456789abcdef.token"];
+        names.iter().for_each(|name| fs::write(file(name), "x").unwrap());
+        let alive = Key::of_ours(folder.path(), "acp").unwrap();
+        let next = Key::of_ours(folder.path(), "acp").unwrap();
+        assert_eq!(names.map(|name| file(name).exists()), [false, true, true]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        drop((alive, next));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

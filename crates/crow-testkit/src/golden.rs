@@ -174,7 +174,6 @@ impl Stage<'_> {
     }
 
     /// Runs the binary in the same world.
-    #[expect(clippy::disallowed_methods, reason = "a person starts it as they like")]
     async fn run(&mut self, words: &str) {
         let mut command = tokio::process::Command::new(self.binary);
         let words = words.replace("$SESSION", &self.session);

@@ -4,7 +4,7 @@
 //! take is not taken from the queue.
 
 use std::{
-    io,
+    fmt, io,
     pin::Pin,
     sync::{
         Arc,
@@ -121,15 +121,28 @@ impl End {
     }
 
     /// What our side is told when it did not end this itself.
-    fn told(self) -> Option<io::Error> {
+    fn told(&self) -> Option<io::Error> {
         match self {
             Self::Ours | Self::Unheard => None,
             Self::Theirs(Some(CloseFrame { code: CloseCode::Normal, .. }) | None) => None,
-            Self::Theirs(Some(CloseFrame { code, reason })) => {
-                Some(io::Error::other(format!("the other side closed it ({code}): {}", plain(&reason))))
+            Self::Theirs(Some(_)) | Self::Against(..) | Self::Broken(_) => {
+                Some(io::Error::other(self.to_string()))
             }
-            Self::Against(_, why) => Some(io::Error::other(why)),
-            Self::Broken(why) => Some(io::Error::other(why)),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ours => f.write_str("all was said here"),
+            Self::Unheard => f.write_str("what was said last was not taken there"),
+            Self::Theirs(None) => f.write_str("the other side closed it"),
+            Self::Theirs(Some(CloseFrame { code, reason })) => {
+                write!(f, "the other side closed it ({code}): {}", plain(reason))
+            }
+            Self::Against(_, why) => f.write_str(why),
+            Self::Broken(why) => f.write_str(why),
         }
     }
 }
@@ -157,6 +170,7 @@ pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
         () = unheard(&heard, cut) => End::Unheard,
     };
     drop(said);
+    tracing::info!(%end, "a connection ends");
     let mut heard = Some(heard);
     let last = match &end {
         End::Ours | End::Unheard => {

@@ -47,6 +47,14 @@ pub enum ConnectError {
         /// Where.
         host: String,
     },
+    /// What is there was spoken to with encryption, and does not speak it.
+    #[error("{host} cannot be reached: does it speak TLS? try ws:// ({why})")]
+    NoTls {
+        /// Where.
+        host: String,
+        /// What it did instead.
+        why: String,
+    },
     /// The server does not want this client.
     #[error("{host} refused the connection: {}", meaning(*status))]
     Refused {
@@ -205,6 +213,16 @@ impl Target {
         ConnectError::Unreachable { host: self.host.clone(), why: why.to_string() }
     }
 
+    fn no_encryption(&self, error: &io::Error) -> ConnectError {
+        let why = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        match why {
+            Some(rustls::Error::InvalidMessage(_)) => {
+                ConnectError::NoTls { host: self.host.clone(), why: error.to_string() }
+            }
+            Some(_) | None => self.unreachable(error),
+        }
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is one to us")]
     fn unwanted(&self, error: &Error) -> ConnectError {
         let host = self.host.clone();
@@ -225,7 +243,7 @@ impl Target {
                 let tls = tls(roots).await.map_err(|error| self.unreachable(&error))?;
                 let name = ServerName::try_from(self.bare_host().to_owned());
                 let name = name.map_err(|_| ConnectError::BadAddress("the address names no host"))?;
-                let stream = tls.connect(name, stream).await.map_err(|error| self.unreachable(&error))?;
+                let stream = tls.connect(name, stream).await.map_err(|error| self.no_encryption(&error))?;
                 self.shake(stream, request, ping).await
             }
         }

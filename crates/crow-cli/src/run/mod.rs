@@ -37,11 +37,16 @@ use crate::{
 const EVENTS_LEN: usize = 256;
 
 /// Drives the agent with what the command line says.
-pub(crate) fn run(mut args: RunArgs, settings: &Settings, source: Source, cwd: &Path) -> Result<(), Exit> {
-    let cwd = args.cwd.clone().map_or_else(|| Ok(cwd.to_owned()), |dir| folder(&dir))?;
+pub(crate) fn run(mut args: RunArgs, settings: &Settings, source: Source, here: &Path) -> Result<(), Exit> {
     let other = match &args.agent {
         Some(name) => agents::named(name, settings)?,
         None => None,
+    };
+    let cwd = match (&args.cwd, other.and_then(|server| server.cwd.as_ref())) {
+        (Some(dir), Some(_)) => far_folder(dir)?,
+        (None, Some(dir)) => dir.clone(),
+        (Some(dir), None) => folder(dir)?,
+        (None, None) => here.to_owned(),
     };
     if other.is_none() {
         args.agent = None;
@@ -62,8 +67,9 @@ pub(crate) fn run(mut args: RunArgs, settings: &Settings, source: Source, cwd: &
         match other {
             None => drive(plan, move || source.clone().load()).await,
             Some(server) => {
-                let cwd = plan.cwd.clone();
-                let place = Place { env: &source.env, cwd: &cwd };
+                // Where nothing is said of a folder over there, that of the work is here.
+                let starts_in = if server.cwd.is_some() { here.to_owned() } else { plan.cwd.clone() };
+                let place = Place { env: &source.env, cwd: &starts_in };
                 others::drive(plan, server, &place, settings).await
             }
         }
@@ -244,6 +250,15 @@ fn exit_of(failure: &Failure) -> Exit {
     };
     // Another agent may say anything.
     Exit::new(code, plain(&failure.sentence))
+}
+
+/// Takes a folder of another machine, where nobody here can look.
+fn far_folder(dir: &Path) -> Result<PathBuf, Exit> {
+    if dir.is_absolute() {
+        return Ok(dir.to_owned());
+    }
+    let exit = Exit::new(Code::Usage, format!("{} is not an absolute path", dir.display()));
+    Err(exit.with_hint("the agent has a cwd in agent_servers, so -c names a folder of its machine"))
 }
 
 fn folder(dir: &Path) -> Result<PathBuf, Exit> {

@@ -27,15 +27,11 @@ const LINES_SHOWN: usize = 3;
 
 /// Goes through the plan with another agent.
 pub(super) async fn drive(
-    mut plan: Plan,
+    plan: Plan,
     server: &AgentServer,
     place: &Place<'_>,
     settings: &Settings,
 ) -> Result<(), Exit> {
-    let starts_in = plan.cwd.clone();
-    if let (Some(cwd), None) = (&server.cwd, &plan.args.cwd) {
-        plan.cwd.clone_from(cwd);
-    }
     match &server.reach {
         AgentReach::Program { command, args, env } => {
             if agents::program(server, place).flatten().is_none() {
@@ -44,7 +40,7 @@ pub(super) async fn drive(
             let command = Command {
                 program: command.clone(),
                 args: args.clone(),
-                cwd: starts_in,
+                cwd: place.cwd.to_owned(),
                 env: env.clone(),
                 env_removed: settings.secret_variables.clone(),
             };

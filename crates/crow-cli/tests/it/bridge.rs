@@ -444,6 +444,48 @@ async fn acp_listen_ends_with_its_turns() {
     assert_eq!(server.ended().0.code(), Some(0));
 }
 
+#[tokio::test]
+async fn acp_listen_goes_by_a_name() {
+    let server = Server::start(nowhere(), &["acp", "--listen", "localhost:0"]);
+    check(&server.url.replace(&server.port().to_string(), "PORT"), &expect!["ws://localhost:PORT/acp"]);
+    for wrong in ["localhost", "::1:80", ":80", "h:x"] {
+        let output = command(&nowhere(), &["acp", "--listen", wrong]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("expected HOST:PORT, such as"), "{wrong}: {said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn who_cannot_say_where_it_is_does_not_serve() {
+    let world = nowhere();
+    for args in [&["acp", "--listen", "127.0.0.1:0"][..], &["acp-bridge", "cat"]] {
+        let (nobody, stdout) = std::io::pipe().expect("a pipe");
+        drop(nobody);
+        let output = command(&world, args).stdout(stdout).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        check(&format!("{:?} {said}", output.status.code()), &expect![[""]]);
+    }
+}
+
+#[tokio::test]
+async fn the_log_says_how_a_client_ended() {
+    let world = nowhere();
+    let log = world.home().join("bridge.log");
+    let server =
+        Server::start(world, &["acp-bridge", "--log", &log.display().to_string(), "sh", "-c", &leashed()]);
+    let mut leash = Leash::new(&server.world.project());
+    let mut client = server.client().await;
+    started(&mut client).await;
+    drop(client);
+    leash.gone("cut off").await;
+    let mut server = server;
+    server.signal(Signal::SIGTERM);
+    server.ended();
+    let logged = fs::read_to_string(&log).expect("a log");
+    assert!(logged.contains("the other side is gone without a word"), "{logged}");
+}
+
 #[test]
 fn what_can_be_reached_from_elsewhere_is_said() {
     let world = nowhere();

@@ -93,6 +93,20 @@ async fn addresses_and_headers_that_cannot_be_used_are_refused() {
     );
 }
 
+#[tokio::test]
+async fn a_server_without_encryption_is_told_from_one_that_is_not_there() {
+    let server = Server::echo().await;
+    let url = format!("wss://127.0.0.1:{}", server.port);
+    let error = connect_with(&url, &[], Instant::now() + PATIENCE, (NEVER, ours_alone)).await.unwrap_err();
+    check(
+        &error.to_string().replace(&server.port.to_string(), "PORT"),
+        &expect![
+            "127.0.0.1:PORT cannot be reached: does it speak TLS? try ws:// (received corrupt message of type InvalidContentType)"
+        ],
+    );
+    server.end().await;
+}
+
 /// A server's certificate that vouches for itself, made once.
 fn certificate() -> &'static rcgen::CertifiedKey<rcgen::KeyPair> {
     static MADE: std::sync::OnceLock<rcgen::CertifiedKey<rcgen::KeyPair>> = std::sync::OnceLock::new();

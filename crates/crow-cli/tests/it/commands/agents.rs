@@ -119,6 +119,21 @@ fn an_agent_is_driven() {
     "#]].assert_eq(&lines);
 }
 
+#[test]
+fn the_folder_of_an_agent_elsewhere() {
+    let (command, args) = agent::command("commands::agents::agent", &[]);
+    let other = json!({ "command": command, "args": args, "cwd": "/far/project" });
+    let stage = Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n"));
+    let mut heard = String::new();
+    for folder in ["", "-c /far/else", "-c else"] {
+        let ran = stage.crow(&format!("crow run --agent other {folder} -j hi"));
+        let path =
+            ran.stdout.split("\"type\":\"diff\",\"path\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        heard += &format!("{folder}: {}{}\n", path.unwrap_or_default(), ran.stderr);
+    }
+    expect![[""]].assert_eq(&heard);
+}
+
 /// Crow itself as an agent of others.
 fn with_crow() -> Stage {
     let crow = json!({"command": env!("CARGO_BIN_EXE_crow-cli"), "args": ["acp"]});
