@@ -319,12 +319,14 @@ fn an_agent_of_others_is_told_more() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a transcript")]
 fn a_task_is_steered_read_and_cancelled() {
     check(
         &[],
         r#"
         model: call task {"prompt":"ALPHA","wait":false}
-        child ALPHA: text "Half of it" | hold | call read {"file_path":"a.txt"}
+        child ALPHA: text "Half of it" | call read {"file_path":"a.txt"}
+        child ALPHA: hold | call read {"file_path":"a.txt"}
         child ALPHA: call read {"file_path":"a.txt"}
         child ALPHA: call read {"file_path":"a.txt"}
         child ALPHA: call read {"file_path":"a.txt"}
@@ -337,7 +339,8 @@ fn a_task_is_steered_read_and_cancelled() {
         model: text "It works."
         > prompt go
         > end
-        > asked 3
+        > asked 4
+        > run inspect -s $SESSION --tree
         > model call task_read {"task":"$TASK1"}
         > model call task_send {"task":"$TASK1","prompt":"hurry"}
         > model call task_cancel {"task":"$TASK1"}
@@ -357,10 +360,13 @@ fn a_task_is_steered_read_and_cancelled() {
             < text[msg-3] It works.
             < title go
             = end_turn
+            $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
+            $ $SESSION just now 4 scripted go
+            $ └ $TASK just now 3 scripted ALPHA crow: running, 1 round, 0 tokens
             > prompt stop it
             < call call-5-0 task_read "Look at task $TASK" pending {"task":"$TASK"}
             < call call-5-0 in_progress
-            < call call-5-0 completed "Task $TASK (crow: ALPHA): running.\n\n\n"
+            < call call-5-0 completed "Task $TASK (crow: ALPHA): running.\n\n✗ Read a.txt\nHalf of it\n"
             < call call-7-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"hurry"}
             < call call-7-0 in_progress
             < call call-7-0 completed "Task $TASK is at work and has been told.\n"
@@ -378,7 +384,7 @@ fn a_task_is_steered_read_and_cancelled() {
             model saw assistant: "It works."
             model saw user: "stop it"
             model saw assistant: task_read("{\"task\":\"$TASK\"}")
-            model saw tool: "Task $TASK (crow: ALPHA): running.\n\n\n"
+            model saw tool: "Task $TASK (crow: ALPHA): running.\n\n✗ Read a.txt\nHalf of it\n"
             model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"hurry\"}")
             model saw tool: "Task $TASK is at work and has been told.\n"
             model saw assistant: task_cancel("{\"task\":\"$TASK\"}")

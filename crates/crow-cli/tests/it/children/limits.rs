@@ -38,34 +38,41 @@ fn no_more_than_allowed_at_once() {
         &[],
         r#"
         config: agents: { max_children: 1 }
-        model: call task {"prompt":"ALPHA"} | call task {"prompt":"BETA"}
+        model: call task {"prompt":"ALPHA","wait":false}
+        model: call task {"prompt":"BETA"}
+        model: text "Only one."
         child ALPHA: hold | text "A."
         model: call task {"prompt":"BETA"}
         child BETA: text "B."
         model: text "One by one."
         > prompt go
-        > wait agents.max_children allows 1
-        > release
         > end
+        > release
+        > wait One by one.
         "#,
         &expect![[r#"
             > prompt go
-            < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
-            < call call-1-1 task "Task: BETA" pending {"prompt":"BETA"}
+            < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA","wait":false}
             < call call-1-0 in_progress
-            < call call-1-1 in_progress
-            < call call-1-0 completed "Task $TASK (ALPHA) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < call call-1-1 failed "agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
-            < call call-4-0 task "Task: BETA" pending {"prompt":"BETA"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "Task $TASK (BETA) is done.\n\nB.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-6] One by one.
+            < call call-1-0 completed "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: task_read. To stop it: task_cancel.\n"
+            < call call-3-0 task "Task: BETA" pending {"prompt":"BETA"}
+            < call call-3-0 in_progress
+            < call call-3-0 failed "agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            < text[msg-5] Only one.
             < title go
             = end_turn
+            < prompt[msg-6] Task $TASK (ALPHA) is done.⏎⏎A.⏎⏎The whole of it: query_session with session_id $TASK. To go on with it: task_send.⏎
+            < call call-7-0 task "Task: BETA" pending {"prompt":"BETA"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "Task $TASK (BETA) is done.\n\nB.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-9] One by one.
             model saw user: "go"
-            model saw assistant: task("{\"prompt\":\"ALPHA\"}") task("{\"prompt\":\"BETA\"}")
-            model saw tool: "Task $TASK (ALPHA) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            model saw assistant: task("{\"prompt\":\"ALPHA\",\"wait\":false}")
+            model saw tool: "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: t"
+            model saw assistant: task("{\"prompt\":\"BETA\"}")
             model saw tool: "agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            model saw assistant: "Only one."
+            model saw user: "Task $TASK (ALPHA) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             model saw assistant: task("{\"prompt\":\"BETA\"}")
             model saw tool: "Task $TASK (BETA) is done.\n\nB.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
         "#]],
