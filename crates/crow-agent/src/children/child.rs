@@ -36,8 +36,8 @@ const STOP_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long what was said to a child last may take to leave; a pipe takes it at once, unless nobody reads.
 const LEAVE_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// How long an agent may take to say that it has words for its turn; one that takes longer has not understood.
-const STEER_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long a parent waits for a child to refuse words for its turn; taking them can last until its next step.
+const STEER_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const FLOODED: &str = "it asks for more at once than can be answered";
 
@@ -552,12 +552,18 @@ fn steer(connection: &Connection, session: &SessionId, order: Order) {
         Order::Steer { text, answer } if connection.abilities().steers => {
             let (connection, session) = (connection.clone(), session.clone());
             tokio::spawn(async move {
-                let steered = timeout(STEER_WAIT_MAX, connection.steer(&session, &text)).await;
-                let silent = |_| Err("it did not take the words; wait for its end or cancel it".to_owned());
+                let steering = connection.steer(&session, &text);
+                tokio::pin!(steering);
+                let steered = timeout(STEER_WAIT_MAX, &mut steering).await;
+                let is_open = steered.is_err();
+                let told = |_| Ok(());
                 let steered =
-                    steered.map_or_else(silent, |steered| steered.map_err(|failure| failure.sentence));
+                    steered.map_or_else(told, |steered| steered.map_err(|failure| failure.sentence));
                 // Whoever asked may have been stopped meanwhile.
                 drop(answer.send(steered));
+                if is_open && let Err(failure) = steering.await {
+                    tracing::info!(%failure, "a child did not take words for its turn");
+                }
             });
         }
         Order::Steer { answer, .. } => {
