@@ -265,7 +265,23 @@ fn a_task_that_nobody_attends_is_lost() {
             └ $B  yesterday  0  sonnet  Look  codex: lost, 1 round, 0 tokens
         "#]],
     );
-    check_in("crow-cli inspect -s $B", fill, expect![[""]]);
+    check_in(
+        "crow-cli inspect -s $B",
+        fill,
+        expect![[r#"
+        session  $B
+        title  Look
+        folder  /work/a
+        model  sonnet
+        mode  ask
+        messages  0
+        created  yesterday
+        updated  yesterday
+        child of  $A
+        agent  codex
+        task  lost, 1 round, 0 tokens
+    "#]],
+    );
 }
 
 #[test]

@@ -509,5 +509,16 @@ fn the_last_prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
         "text \"One.\"\ncall task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"\ntext \"I heard of it.\"",
     );
     stage.server.answer_to("ALPHA", Script::parse("text \"A.\""));
-    check(&stage, "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto", &expect![[""]]);
+    check(
+        &stage,
+        "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto",
+        &expect![[r#"
+        exit 0
+        One.
+
+        It works.
+
+        I heard of it.
+    "#]],
+    );
 }

@@ -41,6 +41,7 @@ agent_servers:
 ",
         &env,
         expect![[r#"
+            warning: $DIR/config.yaml:5: agent_servers.cloud.url: the address holds a name or password; put the token into a header instead
             agent codex: codex-acp ["--fast", "k4"] [("KEY", "k1"), ("PATH", "/bin:/opt")]
               written codex-acp --fast ${ARG}
             agent far: ssh ["host", "crow-cli", "acp"] []
@@ -210,7 +211,33 @@ fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
   bare: { url: 'ws://h' }
 ",
         &[],
-        expect![[""]],
+        expect![[r#"
+            warning: $DIR/config.yaml:2: agent_servers.user.url: the address holds a name or password; put the token into a header instead
+            warning: $DIR/config.yaml:3: agent_servers.nobody.url: the variable UNSET is not set
+            warning: $DIR/config.yaml:3: agent_servers.nobody.url: the address is no URL
+            warning: $DIR/config.yaml:4: agent_servers.header.url: the header "Host" cannot be sent, it has a name or characters that may not stand there
+            warning: $DIR/config.yaml:7: agent_servers.open.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
+            warning: $DIR/config.yaml:8: agent_servers.signed.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
+            agent user: wss://me:pass@h/acp []
+              written wss://h/acp
+            agent nobody: wss:///acp []
+              written wss://${UNSET}/acp
+            agent header: wss://h [("Host", "evil")]
+              written wss://h
+            agent open: ws://h:1/acp [("Authorization", "Bearer very-secret")]
+              written ws://h:1/acp
+            agent signed: ws://10.0.0.1 [("authorization", "very-secret")]
+              written ws://10.0.0.1
+            agent here: ws://127.0.0.2 [("Authorization", "Bearer very-secret")]
+              written ws://127.0.0.2
+            agent name: ws://localhost [("Authorization", "Bearer very-secret")]
+              written ws://localhost
+            agent six: ws://[::1]:8 [("Authorization", "Bearer very-secret")]
+              written ws://[::1]:8
+            agent bare: ws://h []
+              written ws://h
+            db $DIR/crow.db requests 200 mode ask secrets ["UNSET"]
+        "#]],
     );
 }
 
@@ -221,6 +248,7 @@ fn a_token_can_be_in_a_file() {
     fs::write(&file, "very-secret\n").unwrap();
     let yaml = format!("agent_servers: {{ a: {{ url: 'ws://h', token_file: '{}' }} }}\n", file.display());
     expect![[r#"
+        warning: $DIR/config.yaml:1: agent_servers.a.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
         agent a: ws://h [("Authorization", "Bearer very-secret")]
           written ws://h
         db $DIR/crow.db requests 200 mode ask secrets []
@@ -228,6 +256,7 @@ fn a_token_can_be_in_a_file() {
     .assert_eq(&loaded(&yaml, "", &[]));
     let below_home = "agent_servers: { a: { url: 'ws://h', token_file: ~/token } }\n";
     expect![[r#"
+        warning: $DIR/config.yaml:1: agent_servers.a.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
         agent a: ws://h [("Authorization", "Bearer very-secret")]
           written ws://h
         db $DIR/crow.db requests 200 mode ask secrets []

@@ -43,21 +43,23 @@ fn agents_are_listed() {
         &stage,
         "crow agents",
         &expect![[r#"
-        exit 0
-        NAME   REACHED BY
-        crow   itself                        built in
-        codex  no-such-program --key ${KEY}  not found
-        shell  /bin/sh -c x
-        far    wss://host/acp
-    "#]],
+            exit 0
+            NAME   REACHED BY
+            crow   itself                        built in
+            codex  no-such-program --key ${KEY}  not found
+            shell  /bin/sh -c x
+            far    wss://host/acp
+            warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
+        "#]],
     );
     check(
         &stage,
         "crow agents -j",
         &expect![[r#"
-        exit 0
-        {"agents":[{"name":"crow","kind":"built-in"},{"name":"codex","kind":"program","command":"no-such-program --key ${KEY}","found":false},{"name":"shell","kind":"program","command":"/bin/sh -c x","found":true},{"name":"far","kind":"socket","url":"wss://host/acp"}]}
-    "#]],
+            exit 0
+            {"agents":[{"name":"crow","kind":"built-in"},{"name":"codex","kind":"program","command":"no-such-program --key ${KEY}","found":false},{"name":"shell","kind":"program","command":"/bin/sh -c x","found":true},{"name":"far","kind":"socket","url":"wss://host/acp"}]}
+            warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
+        "#]],
     );
     check(
         &Stage::configured("", ""),
@@ -85,7 +87,10 @@ fn agents_are_listed() {
     expect![[r#"
         problem  agent codex      there is no program no-such-program; install it, or name its path in agent_servers.codex.command
         ok       agent shell      /bin/sh is there, it was not started
-        ok       agent far        wss://host/acp is an address, nobody was asked there
+        problem  agent far        wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
+        problem  agent far        wss://host/acp cannot be used: could not read $HOME/.crow/nowhere: No such file or directory (os error 2)
+        problem  agent user       wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
+        untried  agent cloud      wss://host/acp is an address, nobody was asked there
     "#]].assert_eq(&doctor);
 }
 
@@ -131,7 +136,14 @@ fn the_folder_of_an_agent_elsewhere() {
             ran.stdout.split("\"type\":\"diff\",\"path\":\"").nth(1).and_then(|rest| rest.split('"').next());
         heard += &format!("{folder}: {}{}\n", path.unwrap_or_default(), ran.stderr);
     }
-    expect![[""]].assert_eq(&heard);
+    expect![[r#"
+        : /far/project/notes.txt
+        -c /far/else: /far/else/notes.txt
+        -c else: error: else is not an absolute path
+        hint: the agent has a cwd in agent_servers, so -c names a folder of its machine
+
+    "#]]
+    .assert_eq(&heard);
 }
 
 /// Crow itself as an agent of others.
