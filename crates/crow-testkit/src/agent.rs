@@ -51,10 +51,16 @@ const SPEAKS_ON: &str = "/dev/fd/3";
 /// - `flood`: speaks without end until it is cancelled; `flood-deaf`: whether it is or not
 /// - `deaf`: heeds neither `session/cancel` nor what `stubborn` does not; `stubborn`: heeds neither the end of its
 ///   input nor SIGTERM
+/// - `unread`: asks a lot in a prompt and reads nothing from then on; `steers`: says that it takes words for its turn
+///   and never answers them
 /// - `dies`: exits with 9 in the middle of a prompt; `fails`: answers a prompt with an error
 /// - `slow=FILE`: ends a prompt when there is such a file
 /// - `later=FILE`: speaks when there is such a file and no prompt, once; with `asks` it asks then as well
-/// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: asks its client for this and tells the answer
+/// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: asks its client for this and tells the answer; `sets=A=B`:
+///   the command gets a variable
+/// - `twice`: its question has one id for yes and no; `leaves`: it does not wait for the answer; `nags`: it asks without
+///   end until it is cancelled
+/// - `hoards=N`: asks for so many terminals, gives none back and tells how many it got
 /// - `spawns=FOLDER`: leaves the command of a [`crate::leash::Leash`] running in the folder; `strays=FOLDER`: in a
 ///   session of its own
 /// - `usage`: tells how many tokens it used; `where`: tells its folders; `env=NAME`: tells a variable, and so each of them
@@ -270,11 +276,14 @@ impl Agent {
 
     fn hello(&mut self, id: &Value) {
         let version = self.said_of("version").and_then(|version| version.parse().ok()).unwrap_or(1);
-        let hello = json!({
+        let mut hello = json!({
             "protocolVersion": version,
             "agentCapabilities": {"loadSession": !self.is("no-load")},
             "agentInfo": {"name": "test", "version": "1"},
         });
+        if self.is("steers") {
+            hello["_meta"] = json!({"steering": {"supported": true}});
+        }
         self.reply(id, hello);
     }
 
@@ -310,11 +319,15 @@ impl Agent {
         json!(format!("question-{}", self.n_asked))
     }
 
-    /// Asks the client and waits for its answer, or for the end of the prompt.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask_only(&mut self, method: &str, params: Value) {
         self.n_asked += 1;
         let id = self.question_id();
         self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+
+    /// Asks the client and waits for its answer, or for the end of the prompt.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.ask_only(method, params);
         loop {
             if let Some(answer) = self.answer.take() {
                 return answer;

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{self, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,6 +14,9 @@ use crate::leash::Leash;
 
 /// What it says of its tokens.
 const USED: u64 = 1234;
+
+/// Their answers are far more than a pipe holds.
+const UNREAD_ANSWERS: usize = 3000;
 
 impl Agent {
     pub(super) fn turn(&mut self, id: &Value, params: &Value) {
@@ -32,8 +36,16 @@ impl Agent {
         self.chunk(&session, &prompt.join(" "));
         self.edit(&session);
         self.start_others(&session);
+        if self.is("unread") {
+            self.read_nothing(&session);
+        }
         self.ask_and_tell(&session);
         self.wait();
+        while !self.is_cut && self.is("nags") {
+            let question = self.question(&session);
+            self.ask_only("session/request_permission", question);
+            self.listen(Duration::ZERO);
+        }
         while !self.is_cut && (self.is("flood") || self.is("flood-deaf")) {
             self.chunk(&session, "and so on ");
             self.listen(Duration::ZERO);
@@ -73,6 +85,15 @@ impl Agent {
                 "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": "completed", "content": diff,
             }),
         );
+    }
+
+    fn read_nothing(&mut self, session: &str) -> ! {
+        for _ in 0..UNREAD_ANSWERS {
+            self.ask_only("terminal/output", json!({"sessionId": session, "terminalId": "none"}));
+        }
+        loop {
+            thread::park();
+        }
     }
 
     /// Waits for the file that lets a prompt end.
@@ -119,6 +140,9 @@ impl Agent {
         if let Some(command) = self.said_of("terminal") {
             self.run(session, &command);
         }
+        if let Some(n_wanted) = self.said_of("hoards").and_then(|number| number.parse().ok()) {
+            self.hoard(session, n_wanted);
+        }
         for name in self.all_said_of("env").collect::<Vec<_>>() {
             let value = std::env::var(&name).unwrap_or_else(|_| "(not set)".to_owned());
             self.chunk(session, &format!("; {name}: {value}"));
@@ -131,21 +155,14 @@ impl Agent {
     }
 
     pub(super) fn ask_permission(&mut self, session: &str) {
-        let call = json!({
-            "toolCallId": "call-2", "title": "rm -rf build", "kind": "execute", "status": "pending",
-            "rawInput": {"command": "rm -rf build"},
-        });
-        let mut announced = call.clone();
+        let question = self.question(session);
+        let mut announced = question["toolCall"].clone();
         announced["sessionUpdate"] = json!("tool_call");
         self.update(session, announced);
-        let option = |id: &str, name: &str| json!({"optionId": id, "name": name, "kind": id});
-        let options = [
-            option("allow_once", "Allow"),
-            option("allow_always", "Always allow"),
-            option("reject_once", "Reject"),
-        ];
-        let params = json!({"sessionId": session, "toolCall": call, "options": options});
-        let answer = self.tell(session, "session/request_permission", params);
+        if self.is("leaves") {
+            return self.ask_only("session/request_permission", question);
+        }
+        let answer = self.tell(session, "session/request_permission", question);
         let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or_default();
         let status = if chosen.starts_with("allow") { "completed" } else { "failed" };
         self.update(
@@ -154,8 +171,44 @@ impl Agent {
         );
     }
 
+    /// Asks whether it may do what it wants of its client later, or something bad.
+    fn question(&self, session: &str) -> Value {
+        let input = match self.said_of("writes") {
+            Some(path) => json!({"path": path}),
+            None => json!({"command": "rm -rf build"}),
+        };
+        let call = json!({
+            "toolCallId": "call-2", "title": "rm -rf build", "kind": "execute", "status": "pending", "rawInput": input,
+        });
+        let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
+        let options = if self.is("twice") {
+            json!([option("both", "Allow", "allow_once"), option("both", "Reject", "reject_once")])
+        } else {
+            json!([
+                option("allow_once", "Allow", "allow_once"),
+                option("allow_always", "Always allow", "allow_always"),
+                option("reject_once", "Reject", "reject_once"),
+            ])
+        };
+        json!({"sessionId": session, "toolCall": call, "options": options})
+    }
+
+    fn hoard(&mut self, session: &str, n_wanted: usize) {
+        let got = (0..n_wanted).filter(|_| {
+            let params = json!({"sessionId": session, "command": "true"});
+            !self.ask("terminal/create", params)["result"].is_null()
+        });
+        let n_got = got.count();
+        self.chunk(session, &format!("; it has {n_got} terminals"));
+    }
+
     fn run(&mut self, session: &str, command: &str) {
-        let params = json!({"sessionId": session, "command": "sh", "args": ["-c", command]});
+        let mut params = json!({"sessionId": session, "command": "sh", "args": ["-c", command]});
+        if let Some((name, value)) =
+            self.said_of("sets").as_ref().and_then(|variable| variable.split_once('='))
+        {
+            params["env"] = json!([{"name": name, "value": value}]);
+        }
         let created = self.tell(session, "terminal/create", params);
         let Some(terminal) = created["result"]["terminalId"].as_str() else { return };
         for method in ["terminal/wait_for_exit", "terminal/output", "terminal/release"] {
