@@ -115,6 +115,15 @@ impl Stage {
         client
     }
 
+    /// The name of the task that was told of last.
+    fn task(&self) -> String {
+        let told = self.client.updates.iter().rev().find_map(|(_, update)| {
+            let text = update["content"][0]["content"]["text"].as_str()?;
+            text.strip_prefix("Task ")?.split_once(' ')
+        });
+        told.expect("a task has begun").0.to_owned()
+    }
+
     /// What the model was told last in a conversation that begins with a prompt with a text.
     fn told(&self, beginning: &str) -> String {
         let requests = self.server.requests();

@@ -1,8 +1,9 @@
 //! Agents that misbehave: the parent hears why, goes on, and nothing of them is left.
 
 use expect_test::{Expect, expect};
+use serde_json::json;
 
-use super::{AUTO, Stage, other_agent, run};
+use super::{AUTO, PATIENCE, Stage, other_agent, run};
 
 const GIVES_IT: &str = r#"
     call task {"prompt":"hello","agent":"other","title":"greet"}
@@ -25,9 +26,22 @@ async fn told(stage: &mut Stage, words: &[&str]) -> String {
     stage.told("go")
 }
 
+/// How a client stops what is at work.
+#[derive(Clone, Copy, PartialEq)]
+enum Stop {
+    Cancel,
+    Close,
+}
+
 /// Has the client cancel the turn while such an agent works.
 #[track_caller]
 fn check_cancelled(words: &[&str], seen: &str) {
+    check_stopped(words, seen, Stop::Cancel);
+}
+
+/// Has the client stop such an agent at work, and go on with the session.
+#[track_caller]
+fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
     run(async {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let mut leash = crow_testkit::leash::Leash::new(folder.path());
@@ -37,9 +51,18 @@ fn check_cancelled(words: &[&str], seen: &str) {
         let id = stage.client.prompt(&stage.session, "go").await;
         stage.client.until(seen).await;
         assert!(leash.is_held());
-        stage.cancel().await;
+        match stop {
+            Stop::Cancel => stage.cancel().await,
+            Stop::Close => {
+                let closed = stage.client.request("session/close", json!({"sessionId": stage.session})).await;
+                closed.expect("it closes");
+            }
+        }
         assert_eq!(stage.end_of(id).await, "cancelled");
-        if words.contains(&"deaf") {
+        if stop == Stop::Close {
+            stage.client = stage.elsewhere().await;
+        }
+        if words.contains(&"deaf") || words.contains(&"unread") {
             leash.gone(&format!("{words:?}")).await;
         }
         stage.server.replace("text \"Here I am.\"");
@@ -253,4 +276,93 @@ fn a_deaf_one_is_cancelled() {
 #[test]
 fn one_that_heeds_no_signal_is_cancelled() {
     check_cancelled(&["stubborn", "slow=/nowhere"], "; started");
+}
+
+#[test]
+fn one_that_reads_nothing_is_cancelled() {
+    check_cancelled(&["unread"], "; started");
+}
+
+#[test]
+fn one_that_reads_nothing_ends_with_its_session() {
+    check_stopped(&["unread"], "; started", Stop::Close);
+}
+
+#[test]
+fn one_that_never_says_hello_on_a_socket_is_cancelled() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let url = format!("ws://{}/acp", listener.local_addr().expect("it has an address"));
+        let agents = format!("agent_servers: {}", json!({"other": {"url": url}}));
+        let mut stage = Stage::start(&[AUTO, &agents], GIVES_IT).await;
+        let id = stage.client.prompt(&stage.session, "go").await;
+        let came = tokio::time::timeout(PATIENCE, listener.accept()).await;
+        let _held = came.expect("it comes in time").expect("it connects");
+        stage.cancel().await;
+        assert_eq!(stage.end_of(id).await, "cancelled");
+        stage.clean("a silent socket").await;
+    });
+}
+
+#[test]
+fn one_that_asks_without_end_is_stopped() {
+    let told = run(async {
+        let mut stage = Stage::start(&[AUTO, &other_agent(&["nags"])], GIVES_IT).await;
+        stage.client.answers.push_back("silence".into());
+        let told = told(&mut stage, &["nags"]).await;
+        // One is asked at a time, and nobody waits for the answer any longer.
+        let log = stage.client.log();
+        assert_eq!((log.matches("-> silence").count(), log.matches("-> allow").count()), (1, 0), "{log}");
+        assert!(log.contains("< takes its question back"), "{log}");
+        told
+    });
+    expect![[r#"
+        Task $TASK (other, greet) failed: it asks for more at once than can be answered
+
+        echo: hello
+
+        It changed 1 file with its tools (+1 -1):
+          $HOME/project/notes.txt (+1 -1)
+
+        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn one_that_does_not_wait_for_its_answer_leaves_no_question() {
+    run(async {
+        let go = tempfile::tempdir().expect("a folder can be made");
+        let go = go.path().join("go");
+        let slow = format!("slow={}", go.display());
+        let mut stage = Stage::start(&[AUTO, &other_agent(&["asks", "leaves", &slow])], GIVES_IT).await;
+        stage.client.answers.push_back("silence".into());
+        let id = stage.client.prompt(&stage.session, "go").await;
+        stage.client.until("-> silence").await;
+        std::fs::write(&go, "").expect("it can be written");
+        assert_eq!(stage.end_of(id).await, "end_turn");
+        stage.client.until("< takes its question back").await;
+        stage.clean("a question is left").await;
+    });
+}
+
+#[test]
+fn one_that_does_not_answer_words_is_left_alone() {
+    run(async {
+        let script = r#"
+            call task {"prompt":"hello","agent":"other","wait":false}
+            text "It works."
+        "#;
+        let mut stage = Stage::start(&[AUTO, &other_agent(&["steers", "slow=/nowhere"])], script).await;
+        assert_eq!(stage.say("go").await, "end_turn");
+        let task = stage.task();
+        stage.server.add(format!("call task_send {}", json!({"task": task, "prompt": "hurry"})).as_str());
+        let id = stage.client.prompt(&stage.session, "tell it").await;
+        stage.client.until("call-5-0 in_progress").await;
+        stage.cancel().await;
+        assert_eq!(stage.end_of(id).await, "cancelled");
+        stage.server.replace("text \"Here I am.\"");
+        assert_eq!(stage.say("once more").await, "end_turn");
+        stage.clean("words without an answer").await;
+    });
 }
