@@ -1,8 +1,11 @@
 //! What children have of their parent's client: its files, its terminals and its answers.
 
+use crow_testkit::client::FakeClient;
 use expect_test::{Expect, expect};
 
-use super::check;
+use serde_json::json;
+
+use super::{AUTO, Stage, binary, check, other_agent, run};
 
 /// Offers all that an editor can do.
 const EDITOR: &str = r#"client: {"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#;
@@ -307,4 +310,156 @@ fn a_client_without_files_and_terminals_has_none_for_children() {
             model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: this client has no such thing, or the terminal is"
         "#]],
     );
+}
+
+/// Has an agent ask a person about a file before it writes it.
+const ASKS_FIRST: [&str; 2] = ["asks", "writes=$HOME/project/b.txt"];
+
+fn asks_first(answers: [&str; 2]) -> String {
+    let [first, second] = answers;
+    format!(
+        r#"
+        {EDITOR}
+        config: permissions: {{ allow: ["tool(task)", "mcp(other)"] }}
+        model: call task {{"prompt":"hello","agent":"other"}}
+        model: text "Heard."
+        > answer {first}
+        > answer {second}
+        > prompt go
+        > end
+        "#
+    )
+}
+
+#[test]
+fn what_was_allowed_is_not_asked_twice() {
+    check(
+        &ASKS_FIRST,
+        &asks_first(["allow_once", "reject_once"]),
+        &expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        ? other, hello: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+        > fs write $HOME/project/b.txt
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}; fs/write_text_file: {}\n\nIt changed" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_onc"
+    "#]],
+    );
+}
+
+#[test]
+fn one_answer_that_is_yes_and_no_allows_nothing() {
+    let [asks, writes] = ASKS_FIRST;
+    check(
+        &[asks, writes, "twice"],
+        &asks_first(["both", "reject_once"]),
+        &expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        ? other, hello: rm -rf build [both, both] -> both
+        ? other, hello: Write $HOME/project/b.txt [allow_once, reject_once] -> reject_once
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"both\"}}; fs/write_text_file: error -32603: not al" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"both\"}}; "
+    "#]],
+    );
+}
+
+#[test]
+fn what_was_allowed_on_another_machine_is_not_allowed_here() {
+    let (command, args) = crow_testkit::agent::command("children::other", &ASKS_FIRST);
+    let far = json!({"other": {"command": command, "args": args, "cwd": "$HOME/project"}});
+    let script = format!("config: agent_servers: {far}\n{}", asks_first(["allow_once", "reject_once"]));
+    expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        ? other, hello: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+        ? other, hello: Write $HOME/project/b.txt [allow_once, reject_once] -> reject_once
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}; fs/write_text_file: error -32603: " diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_onc"
+    "#]].assert_eq(&run(crow_testkit::golden::play(binary(), &script)));
+}
+
+#[test]
+fn a_variable_is_judged_with_its_command() {
+    let script = format!(
+        r#"
+        {EDITOR}
+        config: permissions: {{ allow: ["tool(task)", "mcp(other)", "echo"] }}
+        model: call task {{"prompt":"hello","agent":"other"}}
+        model: text "Heard."
+        > answer reject_once
+        > prompt go
+        > end
+        "#
+    );
+    check(
+        &["terminal=echo of another"],
+        &script,
+        &expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        > terminal create term-1: sh -c echo of another
+        > terminal release term-1
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: {\"terminalId\":\"term-1\"}; terminal/wait_for_exit: {\"exitCode\":0}; terminal/output: {\"output\":\"of another\\n" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: {\"terminalId\":\"term-1\"}; terminal/wait_for_exit: {\"exitCode\":0}; "
+    "#]],
+    );
+    check(
+        &["terminal=echo of another", "sets=LD_PRELOAD=evil.so"],
+        &script,
+        &expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        ? other, hello: Run env 'LD_PRELOAD=evil.so' sh -c 'echo of another' [allow_once, reject_once] -> reject_once
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 fi"
+    "#]],
+    );
+}
+
+#[test]
+fn it_has_so_many_terminals_and_no_more() {
+    run(async {
+        let script = r#"
+            call task {"prompt":"hello","agent":"other"}
+            text "Heard."
+        "#;
+        let mut stage = Stage::start(&[AUTO, &other_agent(&["hoards=70"])], script).await;
+        let offered = json!({"terminal": true});
+        stage.client = FakeClient::start_with(binary(), &stage.world.home(), offered).await;
+        stage.session = stage.client.new_session(&stage.world.project()).await;
+        assert_eq!(stage.say("go").await, "end_turn");
+        assert!(stage.told("go").contains("; it has 64 terminals"), "{}", stage.told("go"));
+        stage.clean("many terminals").await;
+    });
 }
