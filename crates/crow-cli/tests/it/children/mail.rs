@@ -125,3 +125,97 @@ fn of_two_processes_one_tells() {
         stage.clean("two processes").await;
     });
 }
+
+#[test]
+fn a_turn_that_waits_for_tasks_is_cancelled() {
+    run(async {
+        let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"I wait for it.\"";
+        let mut stage = Stage::start(&[AUTO], script).await;
+        stage.server.answer_to("ALPHA", leashed_call().as_str());
+        let prompt = json!({
+            "sessionId": stage.session, "prompt": [{"type": "text", "text": "go"}],
+            "_meta": {"crow": {"until": "tasks_ended"}},
+        });
+        let id = stage.client.send("session/prompt", prompt).await;
+        stage.leashed().await;
+        stage.client.until("I wait for it.").await;
+        stage.cancel().await;
+        assert_eq!(stage.end_of(id).await, "cancelled");
+        stage.leash.gone("its parent was cancelled").await;
+        stage.server.replace("text \"Here I am.\"");
+        assert_eq!(stage.say("once more").await, "end_turn");
+        // The task, the wait, the command and the new prompt: nothing was asked because of the cancel.
+        assert_eq!(stage.server.n_requests(), 4);
+        stage.clean("waiting").await;
+    });
+}
+
+#[test]
+fn a_look_at_a_task_that_has_gone_tells_its_end() {
+    run(async {
+        let dies = "read go <fails; echo the wings fell off >&2; exit 3";
+        let agents = json!({"other": {"command": "sh", "args": ["-c", dies]}});
+        let gives = r#"call task {"prompt":"hello","agent":"other","wait":false}"#;
+        let script = format!("{gives} | {}", leashed_call());
+        let mut stage = Stage::start(&[AUTO, &format!("agent_servers: {agents}")], &script).await;
+        let fails = stage.world.project().join("fails");
+        nix::unistd::mkfifo(&fails, nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
+        let id = stage.client.prompt(&stage.session, "go").await;
+        stage.leashed().await;
+        stage.client.until("has begun").await;
+        let task = stage.task();
+        stage.server.add(format!("hold | call task_read {}", json!({"task": task})).as_str());
+        stage.server.add("text \"It failed.\"\ntext \"Nothing new.\"");
+        stage.leash.let_go();
+        stage.server.wait_for_requests(2).await;
+        // Its end comes while the model thinks of the look.
+        tokio::fs::write(&fails, "go\n").await.expect("the pipe takes a word");
+        while !crow(&stage, &["inspect", "-s", &stage.session, "--tree"]).await.contains("failed") {}
+        stage.server.release();
+        assert_eq!(stage.end_of(id).await, "end_turn");
+        expect![[r#"
+            Task $TASK (other, hello) failed: The agent has gone. It ended with exit code 3.
+            The end of what it complained of:
+            the wings fell off
+
+            It said nothing.
+
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]]
+        .assert_eq(&stage.told("go"));
+        assert_eq!(stage.say("and then?").await, "end_turn");
+        assert_eq!(stage.told("go"), "and then?");
+        stage.clean("a look").await;
+    });
+}
+
+#[test]
+fn mail_waits_while_another_process_writes() {
+    run(async {
+        let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"";
+        let mut stage = Stage::start(&[AUTO], script).await;
+        stage.server.answer_to("ALPHA", leashed_call().as_str());
+        stage.server.answer_to("ALPHA", "text \"A.\"");
+        assert_eq!(stage.say("go").await, "end_turn");
+        stage.leashed().await;
+        let mut other = stage.elsewhere().await;
+        stage.server.replace("hold | text \"Slow.\"");
+        let id = other.prompt(&stage.session, "meanwhile").await;
+        stage.server.wait_for_requests(4).await;
+        stage.leash.let_go();
+        stage.client.until("at work in another process").await;
+        // Whoever tries without end has tried often by the time of an answer.
+        for _ in 0..20 {
+            stage.client.request("session/list", json!({})).await.expect("it lists");
+        }
+        let n_tried = stage.client.log().matches("at work in another process").count();
+        assert_eq!(n_tried, 1);
+        stage.server.release();
+        other.answer_to(id).await.expect("the turn ends");
+        stage.server.replace("text \"I see.\"");
+        assert_eq!(stage.say("and now?").await, "end_turn");
+        assert!(stage.told("go").contains("is done"), "{}", stage.told("go"));
+        assert_eq!(n_told(&stage).await, 1);
+        stage.clean("two processes").await;
+    });
+}
