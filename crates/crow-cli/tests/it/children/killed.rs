@@ -23,25 +23,25 @@ async fn chain() -> (Stage, u64) {
     (stage, id)
 }
 
-/// Finds the agent that stands so many levels below a process.
-fn agent_at(root: u32, depth: u32) -> Pid {
+/// Finds the agents that stand so many levels below a process.
+pub(super) fn agents_at(root: u32, depth: u32) -> Vec<Pid> {
     let mark = format!("CROW_DEPTH={depth}");
     let holds = |file: &str, pid: u32, word: &[u8]| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         text.split(|&byte| byte == 0).any(|other| other == word)
     };
-    let mut below = vec![root];
+    let (mut below, mut found) = (vec![root], Vec::new());
     while let Some(pid) = below.pop() {
         let is_agent = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == binary())
             && holds("cmdline", pid, b"acp")
             && !holds("cmdline", pid, b"sandbox-exec");
         if is_agent && holds("environ", pid, mark.as_bytes()) {
-            return Pid::from_raw(i32::try_from(pid).expect("a pid"));
+            found.push(Pid::from_raw(i32::try_from(pid).expect("a pid")));
         }
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         below.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
     }
-    unreachable!("no agent stands {depth} levels below {root}")
+    found
 }
 
 /// Kills the agent at a depth; gives what the root's model is told in the end.
@@ -49,7 +49,8 @@ fn agent_at(root: u32, depth: u32) -> Pid {
 fn check(depth: u32, report: &Expect) {
     let told = run(async {
         let (mut stage, id) = chain().await;
-        kill(agent_at(stage.client.pid(), depth), Signal::SIGKILL).expect("it can be killed");
+        let found = agents_at(stage.client.pid(), depth);
+        kill(*found.first().expect("one stands there"), Signal::SIGKILL).expect("it can be killed");
         assert_eq!(stage.end_of(id).await, "end_turn");
         stage.clean("an agent was killed").await;
         stage.told("go")

@@ -2,7 +2,10 @@
 
 use expect_test::expect;
 
-use super::check;
+use serde_json::json;
+
+use super::killed::agents_at;
+use super::{AUTO, PATIENCE, Stage, check, other_agent, run};
 
 #[test]
 fn no_deeper_than_allowed() {
@@ -237,4 +240,73 @@ fn what_cannot_begin_says_why() {
             model saw tool: "could not make a worktree: $HOME/project is in no git repository"
         "#]],
     );
+}
+
+#[test]
+fn a_task_that_goes_on_after_a_restart_works_in_the_mode_of_its_parent() {
+    run(async {
+        let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"It is done.\"";
+        let mut stage = Stage::start(&[AUTO], script).await;
+        stage.server.answer_to("ALPHA", "text \"A.\"");
+        assert_eq!(stage.say("go").await, "end_turn");
+        let task = stage.task();
+        let mode = json!({"sessionId": stage.session, "modeId": "plan"});
+        stage.client.request("session/set_mode", mode).await.expect("there is such a mode");
+        stage.client = stage.elsewhere().await;
+        let more = json!({"task": task, "prompt": "more"});
+        stage.server.replace(format!("call task_send {more}\ntext \"Told.\"").as_str());
+        stage.server.answer_to("ALPHA", "call terminal {\"command\":\"touch made\"}\ntext \"Not made.\"");
+        assert_eq!(stage.say("go on").await, "end_turn");
+        expect!["not run: plan mode only reads; switch the mode to change or run something"]
+            .assert_eq(&stage.told("ALPHA"));
+        assert!(!stage.world.project().join("made").exists());
+        stage.clean("a plan").await;
+    });
+}
+
+/// Agents that a session keeps for more work.
+const KEPT: usize = 4;
+
+#[test]
+fn few_stay_that_have_nothing_to_do() {
+    run(async {
+        let tasks = [r#"call task {"prompt":"ALPHA"}"#; 6].join(" | ");
+        let mut stage = Stage::start(&[AUTO], &format!("{tasks}\ntext \"All of them.\"")).await;
+        stage.server.answer_to("ALPHA", ["text \"A.\""; 6].join("\n").as_str());
+        assert_eq!(stage.say("go").await, "end_turn");
+        // The others end in a moment.
+        let few = async {
+            while agents_at(stage.client.pid(), 1).len() > KEPT {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, few).await.expect("most of them end");
+        assert_eq!(agents_at(stage.client.pid(), 1).len(), KEPT);
+        stage.clean("many tasks").await;
+    });
+}
+
+#[test]
+fn whoever_is_cancelled_gives_back_the_places_of_its_children() {
+    run(async {
+        let config = ["agents: { max_children: 2 }", AUTO, &other_agent(&["deaf", "slow=/nowhere"])];
+        let mut stage = Stage::start(&config, "").await;
+        let begins = r#"call task {"prompt":"hello","agent":"other","wait":false}"#;
+        // A deaf one keeps its place until it is killed; one that is never given back lets nobody begin.
+        let both = async {
+            let mut n_begun = 0;
+            while n_begun < 2 {
+                stage.server.replace("call task {\"prompt\":\"ALPHA\"}");
+                stage.server.answer_to("ALPHA", format!("{begins}\nhold").as_str());
+                let n_before = stage.server.n_requests();
+                let id = stage.client.prompt(&stage.session, "go").await;
+                stage.server.wait_for_requests(n_before + 3).await;
+                stage.cancel().await;
+                assert_eq!(stage.end_of(id).await, "cancelled");
+                n_begun += usize::from(stage.told("ALPHA").contains("has begun"));
+            }
+        };
+        tokio::time::timeout(PATIENCE, both).await.expect("a place is free again");
+        stage.clean("cancelled in the middle").await;
+    });
 }
