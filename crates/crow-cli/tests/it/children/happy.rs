@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 
-use super::check;
+use serde_json::json;
+
+use super::{AUTO, Stage, check, run};
 
 #[test]
 fn a_child_like_oneself_asks_in_its_parents_session() {
@@ -391,4 +393,30 @@ fn a_task_is_steered_read_and_cancelled() {
             model saw tool: "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: t"
         "#]],
     );
+}
+
+#[test]
+fn a_worktree_of_another_repository_is_made_of_it_again() {
+    run(async {
+        let mut stage = Stage::start(&[AUTO], "").await;
+        let project = stage.world.project();
+        for folder in [project.clone(), project.join("other")] {
+            std::fs::create_dir_all(&folder).expect("a folder can be made");
+            let name = folder.file_name().expect("it has a name").to_string_lossy().into_owned();
+            let makes = "git init -q . && echo $0 >whose && git add whose && git -c user.name=a -c user.email=a@b commit -qm x";
+            let made =
+                tokio::process::Command::new("sh").args(["-c", makes, &name]).current_dir(&folder).status();
+            assert!(made.await.expect("it runs").success());
+        }
+        let task = json!({"prompt": "ALPHA", "worktree": true, "cwd": project.join("other")});
+        stage.server.replace(format!("call task {task}\ntext \"Heard.\"").as_str());
+        stage.server.answer_to("ALPHA", "text \"A.\"");
+        assert_eq!(stage.say("go").await, "end_turn");
+        let more = json!({"task": stage.task(), "prompt": "more"});
+        stage.server.replace(format!("call task_send {more}\ntext \"Told.\"").as_str());
+        stage.server.answer_to("ALPHA", "call read {\"file_path\":\"whose\"}\ntext \"Read.\"");
+        assert_eq!(stage.say("go on").await, "end_turn");
+        assert!(stage.told("ALPHA").contains("other"), "{}", stage.told("ALPHA"));
+        stage.clean("another repository").await;
+    });
 }
