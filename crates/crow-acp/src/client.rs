@@ -177,27 +177,29 @@ pub async fn drive<R>(
     let ear = Ear { events, keeps_words: hello.keeps_words };
     let why_gone = Arc::default();
     let incoming = ended(paced(lines.incoming), Arc::clone(&why_gone));
+    let mut came = None;
     let driven = listening(&ear)
         .connect_with(sdk::Lines::new(lines.outgoing, incoming), async |agent| {
             let said = agent.send_request(v1::hello(hello)).block_task();
             let answer = match tokio::time::timeout(HELLO_WAIT_MAX, said).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(error)) if sdk::is_incoming_transport_closed(&error) => {
-                    return Ok(Err(gone(&why_gone)));
-                }
-                Ok(Err(error)) => return Ok(Err(v1::failure(&error))),
-                Err(_) => return Ok(Err(silent())),
+                Ok(Ok(answer)) => v1::agent_abilities(&answer),
+                Ok(Err(error)) if sdk::is_incoming_transport_closed(&error) => Err(gone(&why_gone)),
+                Ok(Err(error)) => Err(v1::failure(&error)),
+                Err(_) => Err(silent()),
             };
-            match v1::agent_abilities(&answer) {
-                Ok(abilities) => Ok(Ok(main(Connection { agent, abilities, why_gone }).await)),
-                Err(failure) => Ok(Err(failure)),
-            }
+            came = Some(match answer {
+                Ok(abilities) => Ok(main(Connection { agent, abilities, why_gone }).await),
+                Err(failure) => Err(failure),
+            });
+            Ok(())
         })
         .await;
-    driven.map_err(|error| {
-        let why = v1::failure(&error).sentence;
-        Failure::new(FailureKind::Connection, format!("The connection to the agent broke: {why}."))
-    })?
+    // What came of it counts, whether or not the last words to an agent that has gone could leave.
+    came.unwrap_or_else(|| {
+        let why =
+            driven.err().map_or_else(|| "it ended early".to_owned(), |error| v1::failure(&error).sentence);
+        Err(Failure::new(FailureKind::Connection, format!("The connection to the agent broke: {why}.")))
+    })
 }
 
 /// Lets what was read be heard, and everybody else have their turn, before more is read: the SDK would queue up all

@@ -1,9 +1,11 @@
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{SinkExt as _, StreamExt as _, sink, stream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::transport::duplex;
+use crate::transport::{Lines, duplex};
 use crate::{Abilities, ClientEvent, Hello, drive};
 
 fn hello() -> Hello {
@@ -35,6 +37,25 @@ async fn driven(answers: &[Value]) -> String {
 
 async fn check(answers: &[Value], expected: Expect) {
     expected.assert_eq(&driven(answers).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_gone_before_the_first_words_leave_has_gone() {
+    let (incoming_ends, ended) = tokio::sync::oneshot::channel::<()>();
+    let incoming = stream::once(async move {
+        drop(ended.await);
+        Err(std::io::Error::other("it was switched off"))
+    });
+    let outgoing = sink::unfold(Some(incoming_ends), |ends, _: String| async move {
+        drop(ends);
+        // The end is heard while the words are still on their way.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
+    });
+    let lines = Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() };
+    let (events, _heard) = mpsc::channel(1);
+    let driven = drive(lines, hello(), events, async |_| ()).await;
+    expect!["The agent has gone: it was switched off."].assert_eq(&driven.unwrap_err().sentence);
 }
 
 #[tokio::test]
