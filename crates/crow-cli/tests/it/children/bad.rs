@@ -347,7 +347,7 @@ fn one_that_does_not_wait_for_its_answer_leaves_no_question() {
 }
 
 #[test]
-fn one_that_does_not_answer_words_is_left_alone() {
+fn one_that_does_not_answer_words_holds_nobody_up() {
     run(async {
         let script = r#"
             call task {"prompt":"hello","agent":"other","wait":false}
@@ -356,13 +356,10 @@ fn one_that_does_not_answer_words_is_left_alone() {
         let mut stage = Stage::start(&[AUTO, &other_agent(&["steers", "slow=/nowhere"])], script).await;
         assert_eq!(stage.say("go").await, "end_turn");
         let task = stage.task();
-        stage.server.add(format!("call task_send {}", json!({"task": task, "prompt": "hurry"})).as_str());
-        let id = stage.client.prompt(&stage.session, "tell it").await;
-        stage.client.until("call-5-0 in_progress").await;
-        stage.cancel().await;
-        assert_eq!(stage.end_of(id).await, "cancelled");
-        stage.server.replace("text \"Here I am.\"");
-        assert_eq!(stage.say("once more").await, "end_turn");
+        let hurry = json!({"task": task, "prompt": "hurry"});
+        stage.server.add(format!("call task_send {hurry}\ntext \"Told.\"").as_str());
+        assert_eq!(stage.say("tell it").await, "end_turn");
+        assert_eq!(stage.told("go"), "Task $TASK is at work and has been told.\n");
         stage.clean("words without an answer").await;
     });
 }
