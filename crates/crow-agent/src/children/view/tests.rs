@@ -71,9 +71,9 @@ fn calls_settle_in_place_and_the_last_words_are_the_answer() {
         &expect![[r#"
             ✓ Read src/main.rs
             ✗ Run cargo test
-            It fails,in two places.
+            It fails, in two places.
             -- answer
-            It fails,in two places.
+            It fails, in two places.
         "#]],
     );
 }

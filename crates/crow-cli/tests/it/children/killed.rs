@@ -130,8 +130,8 @@ fn the_root() {
             SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $TASK just now 5 scripted go
             └ $TASK just now 2 scripted ALPHA crow: lost, 1 round, 0 tokens
-            └ $TASK just now 2 scripted BETA crow: running, 1 round, 0 tokens
-            └ $TASK just now 2 scripted GAMMA crow: running, 1 round, 0 tokens
+            └ $TASK just now 2 scripted BETA crow: lost, 1 round, 0 tokens
+            └ $TASK just now 2 scripted GAMMA crow: lost, 1 round, 0 tokens
         "#]]
         .assert_eq(&tree);
         // Once is enough.
