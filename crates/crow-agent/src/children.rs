@@ -85,6 +85,7 @@ impl Children {
             depth,
             own,
             has_mail: AtomicBool::new(false),
+            wakes: AtomicBool::new(false),
             idle: Semaphore::new(IDLE_KEPT),
             ended: Notify::new(),
             asking: tokio::sync::Mutex::default(),

@@ -121,7 +121,7 @@ pub(crate) async fn run_turn(
                 next
             }
             Next::End(TurnEnd::Done)
-                if cx.take_words(talk, more_words).await? + cx.take_mail(talk).await? > 0 =>
+                if cx.take_words(talk, more_words).await? + cx.take_news(talk).await? > 0 =>
             {
                 turn.on_more_words()
             }
@@ -189,6 +189,12 @@ impl TurnCx<'_> {
         let n_messages = talk.transcript.next_seq();
         self.append_prompt(talk, Vec::new(), mail).await?;
         Ok(if talk.transcript.next_seq() == n_messages { 0 } else { n_deliveries })
+    }
+
+    /// The same, where the model should hear of it without being asked: what a person stopped is told with their next
+    /// words.
+    async fn take_news(&self, talk: &mut Conversation) -> Result<usize, Failure> {
+        if self.children.has_news() { self.take_mail(talk).await } else { Ok(0) }
     }
 
     /// Stores a prompt with the mail that comes with it, and tells the client of that. Mail that somebody else claimed

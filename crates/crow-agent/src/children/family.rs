@@ -37,6 +37,8 @@ pub(crate) struct Family {
     pub(super) depth: u32,
     pub(super) own: mpsc::WeakSender<SessionMsg>,
     pub(super) has_mail: AtomicBool,
+    /// Among it is something that the model should hear of without being asked.
+    pub(super) wakes: AtomicBool,
     /// Children that may be kept without work.
     pub(super) idle: Semaphore,
     /// Rings when a round ends that nobody waits for.
@@ -68,8 +70,11 @@ impl Family {
     pub(super) fn mail_came(&self, state: TaskState) {
         self.has_mail.store(true, Ordering::Relaxed);
         self.ended.notify_waiters();
-        if state != TaskState::Cancelled
-            && let Some(own) = self.own.upgrade()
+        if state == TaskState::Cancelled {
+            return;
+        }
+        self.wakes.store(true, Ordering::Relaxed);
+        if let Some(own) = self.own.upgrade()
             && own.try_send(SessionMsg::Mail).is_err()
         {
             tracing::debug!(session = %self.parent, "the mail is found at the end of the turn");

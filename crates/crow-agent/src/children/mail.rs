@@ -50,9 +50,9 @@ impl Children {
         }
     }
 
-    /// Tells whether something may wait in the mailbox.
-    pub(crate) fn has_mail(&self) -> bool {
-        self.family.has_mail.load(Ordering::Relaxed)
+    /// Tells whether something waits in the mailbox that the model should hear of without being asked.
+    pub(crate) fn has_news(&self) -> bool {
+        self.family.wakes.load(Ordering::Relaxed)
     }
 
     /// Remembers that the outcome of a call tells these deliveries.
@@ -85,9 +85,11 @@ impl Children {
         if !self.family.has_mail.swap(false, Ordering::Relaxed) {
             return Ok(Vec::new());
         }
+        let wakes = self.family.wakes.swap(false, Ordering::Relaxed);
         let mail = self.family.kit.store.mail(&self.family.parent).await;
         if mail.as_ref().map_or(true, |mail| mail.len() >= PAGE_LEN) {
             self.keep_mail();
+            self.family.wakes.fetch_or(wakes, Ordering::Relaxed);
         }
         mail
     }
@@ -103,7 +105,7 @@ impl Children {
             let ended = self.family.ended.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
-            if self.has_mail() {
+            if self.has_news() {
                 return Came::Mail;
             }
             if !self.all().values().any(Living::is_working) {

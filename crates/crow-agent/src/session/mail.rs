@@ -23,7 +23,7 @@ impl Session {
 
     /// Has the model hear of what came into the mailbox, unless a turn runs, which finds it there.
     pub(super) fn on_mail(&mut self) {
-        if matches!(self.state, State::Idle(_)) && self.closing.is_empty() && self.children.has_mail() {
+        if matches!(self.state, State::Idle(_)) && self.closing.is_empty() && self.children.has_news() {
             let (client, id) = (self.client.clone(), self.id.clone());
             let answer = Answer::new(move |end| {
                 if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
