@@ -10,6 +10,7 @@ use crow_process::{
 use futures_util::{StreamExt, sink, stream};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio_util::sync::CancellationToken;
 
 use crate::transport::{LINE_BYTES_MAX, Lines};
 
@@ -89,20 +90,23 @@ impl AgentProgram {
 }
 
 fn lines(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -> Lines {
-    let outgoing = sink::unfold(stdin, |mut stdin, mut line: String| async move {
+    let over = CancellationToken::new();
+    let (ended, end) = (over.clone(), over.drop_guard());
+    let outgoing = sink::unfold((stdin, ended), |(mut stdin, ended), mut line: String| async move {
         line.push('\n');
         match stdin.write_all(line.as_bytes()).await {
-            Ok(()) => Ok(stdin),
+            Ok(()) => Ok((stdin, ended)),
             Err(error) => {
                 // Who no longer reads is about to end, and its end tells more.
-                tokio::time::sleep(END_WAIT_MAX).await;
+                drop(tokio::time::timeout(END_WAIT_MAX, ended.cancelled()).await);
                 Err(error)
             }
         }
     });
-    let incoming = stream::unfold(BufReader::new(stdout), move |mut stdout| {
+    // At the end its state is dropped, and with it the guard.
+    let incoming = stream::unfold((BufReader::new(stdout), end), move |(mut stdout, end)| {
         let stray = stray.clone();
-        async move { Some((message(&mut stdout, &stray).await?, stdout)) }
+        async move { Some((message(&mut stdout, &stray).await?, (stdout, end))) }
     });
     Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }
 }
