@@ -1,0 +1,12 @@
+//! Owns a project's `.specify/` and `specs/`: numbering, templates, prerequisites, `tasks.md`, and the words that a model
+//! is given. Blocks; keep it off the loop. Knows no session, no client and no model.
+
+mod command;
+mod error;
+mod page;
+mod project;
+
+pub use command::{Command, Invocation};
+pub use error::SpeckitError;
+pub use page::{Page, page};
+pub use project::Project;
