@@ -1,6 +1,10 @@
 //! The commands of the workflow: their names, and how what a person typed becomes one.
 
 use std::fmt;
+use std::path::PathBuf;
+
+#[cfg(test)]
+mod tests;
 
 /// A step of the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +62,50 @@ impl Command {
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|command| command.as_str() == name)
     }
+
+    /// Says in a line what it does.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Constitution => "Set or amend the project's ground rules",
+            Self::Specify => "Start a feature: turn an idea into a specification",
+            Self::Clarify => "Settle open points of the current spec, one question at a time",
+            Self::Plan => "Design how the current spec will be built",
+            Self::Checklist => "Make a review list for the quality of the requirements",
+            Self::Tasks => "Break the plan into ordered tasks",
+            Self::Analyze => "Cross-check spec, plan and tasks without changing files",
+            Self::Implement => "Work through the task list",
+            Self::Converge => "Compare the code with the spec and add missing tasks",
+        }
+    }
+
+    /// What may follow it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Constitution => "principles to adopt or change",
+            Self::Specify => "what to build and why",
+            Self::Clarify => "area to focus on (optional)",
+            Self::Plan => "stack and technical limits",
+            Self::Checklist => "topic, e.g. security",
+            Self::Tasks => "wishes for the breakdown (optional)",
+            Self::Analyze | Self::Converge => "focus (optional)",
+            Self::Implement => "phase, story or task ids (optional)",
+        }
+    }
+
+    /// What usually follows when it is done, the likeliest first.
+    pub fn next(self) -> &'static [Self] {
+        match self {
+            Self::Constitution => &[Self::Specify],
+            Self::Specify => &[Self::Clarify, Self::Plan],
+            Self::Clarify => &[Self::Plan],
+            Self::Plan => &[Self::Tasks, Self::Checklist],
+            Self::Checklist => &[Self::Tasks],
+            Self::Tasks => &[Self::Analyze, Self::Implement],
+            Self::Analyze => &[Self::Implement],
+            Self::Implement => &[Self::Converge],
+            Self::Converge => &[Self::Implement],
+        }
+    }
 }
 
 impl fmt::Display for Command {
@@ -66,11 +114,145 @@ impl fmt::Display for Command {
     }
 }
 
-/// A command with what was said to it.
+/// What a person asked of the workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// A step of it.
+    Step(Invocation),
+    /// Something about it.
+    About(About),
+}
+
+/// Something about the workflow itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// Where it stands.
+    Status,
+    /// Goes on with another feature, by its number, name or folder.
+    Use(String),
+    /// Prepares the project.
+    Init,
+    /// Where each template comes from.
+    Templates,
+    /// What is odd about the project.
+    Doctor,
+    /// None of these.
+    Unknown(String),
+}
+
+/// A step with what was said to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// Which.
     pub command: Command,
-    /// What stands behind the name, without the options, byte for byte.
+    /// The feature it is for, when it was named.
+    pub feature: Option<String>,
+    /// How a new feature is to be called.
+    pub naming: Naming,
+    /// Everything else, byte for byte.
     pub text: String,
+}
+
+/// How a person wants a new feature called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// The words of its folder.
+    pub short_name: Option<String>,
+    /// Its number, if that is free.
+    pub number: Option<u64>,
+    /// It gets the time instead of a number.
+    pub timestamp: bool,
+    /// Its folder, as it is.
+    pub directory: Option<PathBuf>,
+    /// Its branch, for the extension that makes branches.
+    pub branch: Option<String>,
+}
+
+impl Asked {
+    /// Reads a command by its name without the slash; `None` where it is none of ours, an error in a sentence where what
+    /// follows cannot be read.
+    pub fn read(name: &str, arguments: &str) -> Option<Result<Self, String>> {
+        let rest = name.strip_prefix("speckit")?;
+        if rest.is_empty() {
+            return Some(Ok(Self::About(about(arguments.trim()))));
+        }
+        let command = Command::parse(rest.strip_prefix(['.', '-'])?)?;
+        Some(invocation(command, arguments).map(Self::Step))
+    }
+}
+
+fn about(text: &str) -> About {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match (word, rest.trim()) {
+        ("" | "status", "") => About::Status,
+        ("use", feature) if !feature.is_empty() => About::Use(feature.to_owned()),
+        ("init", "") => About::Init,
+        ("templates", "") => About::Templates,
+        ("doctor", "") => About::Doctor,
+        _ => About::Unknown(text.to_owned()),
+    }
+}
+
+/// Takes the options off the beginning. What is spelled like one and is none is what the person wants to say.
+fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
+    let mut asked = Invocation { command, feature: None, naming: Naming::default(), text: String::new() };
+    let mut rest = arguments.trim_start();
+    loop {
+        let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        if word == "--" {
+            rest = after.trim_start();
+            break;
+        }
+        let (name, given) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let is_option = match name {
+            "--feature" => command != Command::Specify && command != Command::Constitution,
+            "--short-name" | "--number" | "--timestamp" | "--dir" => command == Command::Specify,
+            "SPECIFY_FEATURE_DIRECTORY" => given.is_some() && command != Command::Constitution,
+            "GIT_BRANCH_NAME" => given.is_some() && command == Command::Specify,
+            _ => false,
+        };
+        if !is_option {
+            break;
+        }
+        if name == "--timestamp" {
+            asked.naming.timestamp = true;
+            rest = after.trim_start();
+            continue;
+        }
+        let before = &rest[..rest.len() - after.len()];
+        let from = match given {
+            Some(value) => &rest[before.len() - value.len()..],
+            None => after.trim_start(),
+        };
+        let (value, after) = value(from).ok_or_else(|| format!("{name} wants a value behind it."))?;
+        let value = value.to_owned();
+        match name {
+            "--feature" => asked.feature = Some(value),
+            "--short-name" => asked.naming.short_name = Some(value),
+            "--number" => {
+                let number = value.parse().map_err(|_| format!("--number wants a number, not {value}."))?;
+                asked.naming.number = Some(number);
+            }
+            "GIT_BRANCH_NAME" => asked.naming.branch = Some(value),
+            "SPECIFY_FEATURE_DIRECTORY" if command != Command::Specify => asked.feature = Some(value),
+            _ => asked.naming.directory = Some(PathBuf::from(value)),
+        }
+        rest = after.trim_start();
+    }
+    asked.text = rest.to_owned();
+    Ok(asked)
+}
+
+/// Takes one value off the beginning, in quotes or up to a space.
+fn value(text: &str) -> Option<(&str, &str)> {
+    for quote in ['"', '\''] {
+        if let Some((value, after)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
+            return Some((value, after));
+        }
+    }
+    let (value, after) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    (!value.is_empty()).then_some((value, after))
 }

@@ -5,8 +5,10 @@ mod command;
 mod error;
 mod page;
 mod project;
+mod question;
 
-pub use command::{Command, Invocation};
+pub use command::{About, Asked, Command, Invocation, Naming};
 pub use error::SpeckitError;
 pub use page::{Page, page};
 pub use project::Project;
+pub use question::{Answer, Choice, Question};

@@ -1,0 +1,90 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[track_caller]
+fn check(name: &str, arguments: &str, expected: Expect) {
+    let shown = match Asked::read(name, arguments) {
+        None => "none of ours".to_owned(),
+        Some(Err(why)) => format!("refused: {why}"),
+        Some(Ok(Asked::About(about))) => format!("{about:?}"),
+        Some(Ok(Asked::Step(Invocation { command, feature, naming, text }))) => {
+            let feature = feature.map(|feature| format!(" feature={feature:?}")).unwrap_or_default();
+            let naming = if naming == Naming::default() { String::new() } else { format!(" {naming:?}") };
+            format!("{command}{feature}{naming} {text:?}")
+        }
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn every_command_has_two_spellings() {
+    for command in Command::ALL {
+        for separator in ['.', '-'] {
+            let name = format!("speckit{separator}{}", command.as_str());
+            let Some(Ok(Asked::Step(read))) = Asked::read(&name, "x") else { panic!("{name} is none") };
+            assert_eq!((read.command, read.text.as_str()), (command, "x"));
+        }
+    }
+    for name in ["speckitplan", "speckit.", "speckit.git.commit", "speckit.Plan", "spec", "specify"] {
+        check(name, "", expect!["none of ours"]);
+    }
+}
+
+#[test]
+fn what_was_said_is_kept_byte_for_byte() {
+    check(
+        "speckit.specify",
+        "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n",
+        expect![[r#"/speckit.specify "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n""#]],
+    );
+    check("speckit.clarify", "", expect![[r#"/speckit.clarify """#]]);
+}
+
+#[test]
+fn options_stand_first() {
+    check(
+        "speckit.specify",
+        "--short-name 'photo albums' --number=7 Sort photos --timestamp",
+        expect![[
+            r#"/speckit.specify Naming { short_name: Some("photo albums"), number: Some(7), timestamp: false, directory: None, branch: None } "Sort photos --timestamp""#
+        ]],
+    );
+    check(
+        "speckit.specify",
+        "--timestamp SPECIFY_FEATURE_DIRECTORY=specs/x GIT_BRANCH_NAME=me/1-x\nSort",
+        expect![[
+            r#"/speckit.specify Naming { short_name: None, number: None, timestamp: true, directory: Some("specs/x"), branch: Some("me/1-x") } "Sort""#
+        ]],
+    );
+    check("speckit.plan", "--feature 2 Rust", expect![[r#"/speckit.plan feature="2" "Rust""#]]);
+    check(
+        "speckit.plan",
+        "SPECIFY_FEATURE_DIRECTORY=specs/001-a",
+        expect![[r#"/speckit.plan feature="specs/001-a" """#]],
+    );
+}
+
+#[test]
+fn what_only_looks_like_an_option_is_text() {
+    check("speckit.specify", "-- --number 7", expect![[r#"/speckit.specify "--number 7""#]]);
+    check("speckit.specify", "--verbose output", expect![[r#"/speckit.specify "--verbose output""#]]);
+    check("speckit.plan", "--number 7", expect![[r#"/speckit.plan "--number 7""#]]);
+    check("speckit.specify", "-x", expect![[r#"/speckit.specify "-x""#]]);
+}
+
+#[test]
+fn a_value_that_is_missing_or_wrong_is_refused() {
+    check("speckit.specify", "--number seven", expect!["refused: --number wants a number, not seven."]);
+    check("speckit.specify", "--short-name", expect!["refused: --short-name wants a value behind it."]);
+    check("speckit.plan", "--feature= x", expect!["refused: --feature wants a value behind it."]);
+}
+
+#[test]
+fn about_the_workflow() {
+    check("speckit", "", expect!["Status"]);
+    check("speckit", "use 002 ", expect![[r#"Use("002")"#]]);
+    check("speckit", "init", expect!["Init"]);
+    check("speckit", "use", expect![[r#"Unknown("use")"#]]);
+    check("speckit", "make tea", expect![[r#"Unknown("make tea")"#]]);
+}
