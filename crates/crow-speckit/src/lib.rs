@@ -3,12 +3,17 @@
 
 mod command;
 mod error;
+mod markdown;
 mod page;
 mod project;
 mod question;
+mod tasks;
 
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use error::SpeckitError;
 pub use page::{Page, page};
 pub use project::Project;
 pub use question::{Answer, Choice, Question};
+pub use tasks::{
+    Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
+};

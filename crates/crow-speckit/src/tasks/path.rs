@@ -1,0 +1,43 @@
+//! Which files a task names.
+
+/// The files that a text names, as they are spelled: what has an ending, or a name that every project knows.
+pub(crate) fn paths(text: &str) -> impl Iterator<Item = &str> {
+    words(text).filter(|word| is_file(word))
+}
+
+/// Tells whether a text names a place: a file, or something with a slash.
+pub(crate) fn has_path(text: &str) -> bool {
+    words(text).any(|word| is_file(word) || is_folder(word))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let apart = |char: char| char.is_whitespace() || "`'\"()<>,;|*".contains(char);
+    text.split(apart)
+        .map(|word| word.trim_end_matches(['.', ':', '!', '?']))
+        .filter(|word| !word.contains("://"))
+}
+
+fn is_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    if matches!(
+        name,
+        "Dockerfile" | "Makefile" | "Justfile" | "justfile" | "Procfile" | "Gemfile" | "Rakefile"
+    ) {
+        return true;
+    }
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let is_ending = (1..=10).contains(&ending.len())
+        && ending.starts_with(|char: char| char.is_ascii_lowercase())
+        && ending.chars().all(|char| char.is_ascii_alphanumeric());
+    // `e.g` and `Node.js` are words.
+    let is_word = !word.contains('/')
+        && (stem.chars().count() == 1 && ending.len() == 1
+            || ending == "js" && stem.starts_with(|char: char| char.is_ascii_uppercase()));
+    is_ending && !is_word
+}
+
+fn is_folder(word: &str) -> bool {
+    let is_choice =
+        matches!(word.to_ascii_lowercase().as_str(), "and/or" | "i/o" | "ci/cd" | "n/a" | "tcp/ip");
+    word.contains('/') && word.chars().any(char::is_alphanumeric) && !is_choice
+}
