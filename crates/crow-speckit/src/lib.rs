@@ -8,6 +8,7 @@ mod page;
 mod project;
 mod question;
 mod tasks;
+mod prompt;
 
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use error::SpeckitError;
@@ -16,4 +17,7 @@ pub use project::Project;
 pub use question::{Answer, Choice, Question};
 pub use tasks::{
     Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
+pub use prompt::{
+    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
+    PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, render,
 };

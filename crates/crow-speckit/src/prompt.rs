@@ -1,0 +1,106 @@
+//! The words that a model is given: our prompts, and how a prompt becomes text. What people typed and what files say are
+//! values here, never template source.
+
+mod facts;
+
+use std::io::{self, Write};
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+
+use crate::SpeckitError;
+
+pub use facts::{
+    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
+    PathFacts, PhaseFacts, TaskFacts, TasksFacts,
+};
+
+/// Our longest prompt takes under a thousand steps; a thousand phases and a loop over them take about ten thousand.
+const STEPS_MAX: u64 = 50_000;
+
+/// About 128 000 tokens: with a longer prompt most models have no room left to work.
+const PROMPT_BYTES_MAX: usize = 512 * 1024;
+
+/// What stands for the person's words in prompts written for other programs.
+const MARKDOWN_ARGS: [&str; 2] = ["$ARGUMENTS", "{ARGS}"];
+
+/// How a prompt is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptKind {
+    /// As a Jinja template.
+    Jinja,
+    /// As text in which only the person's words have a place.
+    Markdown,
+}
+
+/// Makes a prompt of its source. The source must be one that the person trusts: it cannot loop for ever or come out longer
+/// than a bound, but what it holds in between has none.
+pub fn render(source: &str, kind: PromptKind, facts: &Facts) -> Result<String, SpeckitError> {
+    let mut page = Bounded { bytes: Vec::new(), is_full: false };
+    let written = match kind {
+        PromptKind::Jinja => write_jinja(source, facts, &mut page),
+        PromptKind::Markdown => {
+            write_markdown(source, &facts.args, &mut page).map_err(|error| error.to_string())
+        }
+    };
+    if page.is_full {
+        return Err(SpeckitError::Invalid(format!(
+            "the prompt would have more than {PROMPT_BYTES_MAX} bytes; shorten the template or what was typed"
+        )));
+    }
+    written.map_err(|why| SpeckitError::Invalid(format!("the prompt template does not render: {why}")))?;
+    String::from_utf8(page.bytes)
+        .map_err(|_| SpeckitError::Invalid("the prompt template does not render to text".to_owned()))
+}
+
+fn write_jinja(source: &str, facts: &Facts, page: &mut Bounded) -> Result<(), String> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(STEPS_MAX));
+    minijinja_contrib::add_to_environment(&mut environment);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    let values = minijinja::value::Serde(facts);
+    environment
+        .template_from_named_str("prompt", source)
+        .and_then(|template| template.render_captured_to(values, page))
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+/// Puts the person's words in, in one pass, so that words which look like a place stay words.
+fn write_markdown(source: &str, args: &str, page: &mut Bounded) -> io::Result<()> {
+    let mut rest = source;
+    loop {
+        let next = MARKDOWN_ARGS.iter().filter_map(|place| Some((rest.find(place)?, place.len()))).min();
+        let Some((at, n_bytes)) = next else {
+            return page.write_all(rest.as_bytes());
+        };
+        page.write_all(&rest.as_bytes()[..at])?;
+        page.write_all(args.as_bytes())?;
+        rest = &rest[at + n_bytes..];
+    }
+}
+
+/// Text that takes no more than a prompt may have.
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + more.len() > PROMPT_BYTES_MAX {
+            self.is_full = true;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+use expect_test::{Expect, expect};
+
+use super::{Facts, PROMPT_BYTES_MAX, PromptKind, render};
+
+#[track_caller]
+fn check(kind: PromptKind, source: &str, facts: &Facts, expected: &Expect) {
+    let out = render(source, kind, facts).unwrap_or_else(|error| format!("could not: {error}"));
+    expected.assert_eq(&out);
+}
+
+fn saying(args: &str) -> Facts {
+    Facts { args: args.to_owned(), ..Facts::default() }
+}
+
+#[test]
+fn what_is_typed_or_read_is_never_template_source() {
+    let mut facts = saying("{{7*7}} {% for x in y %} {{ args }} <b> & \"q\"");
+    facts.template = "# {{7*7}} {# gone? #}".into();
+    facts.constitution.text = "{{ args }}".into();
+    facts.problems = vec!["spec.md:3: {{7*7}}".into()];
+    check(
+        PromptKind::Jinja,
+        "{{ args }}|{{ template }}|{{ constitution.text }}|{{ problems[0] }}|{{7*7}}",
+        &facts,
+        &expect![[
+            r##"{{7*7}} {% for x in y %} {{ args }} <b> & "q"|# {{7*7}} {# gone? #}|{{ args }}|spec.md:3: {{7*7}}|49"##
+        ]],
+    );
+}
+
+#[test]
+fn other_programs_prompts_get_the_words_once_and_nothing_else() {
+    check(
+        PromptKind::Markdown,
+        "{{7*7}} a $ARGUMENTS b {ARGS} c $ARGUMENTS{ARGS}",
+        &saying("{ARGS}$ARGUMENTS {{7*7}}"),
+        &expect![
+            "{{7*7}} a {ARGS}$ARGUMENTS {{7*7}} b {ARGS}$ARGUMENTS {{7*7}} c {ARGS}$ARGUMENTS {{7*7}}{ARGS}$ARGUMENTS {{7*7}}"
+        ],
+    );
+    check(PromptKind::Markdown, "", &saying("x"), &expect![""]);
+    check(PromptKind::Markdown, "$ARGUMENT {ARG} ü", &saying("x"), &expect!["$ARGUMENT {ARG} ü"]);
+}
+
+#[test]
+fn a_name_that_is_not_there_is_an_error() {
+    let nothing = Facts::default();
+    let why = |source: &str| render(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
+    let sources = [
+        "{{ featur.dir }}",
+        "a {{ feature.dirr }}",
+        "{% if nope %}{% endif %}",
+        "{% include 'other' %}",
+        "{{ ",
+    ];
+    expect![[r#"
+        the prompt template does not render: undefined value: `featur` is undefined (in prompt:1)
+        the prompt template does not render: undefined value: `feature.dirr` is undefined (in prompt:1)
+        the prompt template does not render: undefined value: `nope` is undefined (in prompt:1)
+        the prompt template does not render: template not found: tried to include non-existing template 'other' (in prompt:1)
+        the prompt template does not render: syntax error: unexpected end of input, expected expression (in prompt:1)"#]].assert_eq(&sources.map(why).join("\n"));
+}
+
+#[test]
+fn a_template_neither_runs_for_ever_nor_grows_without_end() {
+    let facts = saying(&"x".repeat(200));
+    let why = |source: &str, kind| render(source, kind, &facts).unwrap_err().to_string();
+    let long = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
+    let wide = "{% for a in range(9000) %}{{ args }}{% endfor %}";
+    let errors = [
+        why(long, PromptKind::Jinja),
+        why(wide, PromptKind::Jinja),
+        why(&"{ARGS}".repeat(9000), PromptKind::Markdown),
+    ];
+    expect![[r#"
+        the prompt template does not render: engine ran out of fuel (in prompt:1)
+        the prompt would have more than 524288 bytes; shorten the template or what was typed
+        the prompt would have more than 524288 bytes; shorten the template or what was typed"#]]
+    .assert_eq(&errors.join("\n"));
+    let whole = saying(&"x".repeat(PROMPT_BYTES_MAX));
+    assert_eq!(render("{{ args }}", PromptKind::Jinja, &whole).unwrap().len(), PROMPT_BYTES_MAX);
+}
