@@ -6,6 +6,7 @@ mod changes;
 mod compactions;
 mod copies;
 mod sessions;
+mod speckit;
 mod tasks;
 
 use crow_core::{Entry, SessionId, Usage};

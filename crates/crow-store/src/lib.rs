@@ -17,6 +17,7 @@ mod private;
 mod row;
 mod search;
 mod session;
+mod speckit;
 mod sql;
 mod sqlite;
 mod task;
@@ -35,6 +36,7 @@ pub use session::{
     BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored,
     Timestamp, Tip,
 };
+pub use speckit::{SpeckitEvent, SpeckitRow};
 pub use sqlite::{Salvaged, copy_python_database, salvage};
 pub use store::{Attending, Store, Writer};
 pub use task::{Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};

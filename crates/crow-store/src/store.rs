@@ -5,6 +5,7 @@
 
 mod owner;
 mod rights;
+mod speckit;
 mod tasks;
 
 use std::{collections::HashSet, io, path::Path, sync::Arc, thread};

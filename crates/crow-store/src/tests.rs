@@ -2,6 +2,7 @@ mod crash;
 mod files;
 mod kept;
 mod server;
+mod speckit;
 mod tasks;
 
 use self::kept::{
@@ -9,6 +10,9 @@ use self::kept::{
     changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
     one_image_is_kept_once, search_stays_in_a_session_and_goes_on, the_newest_compaction_in_force_counts,
     the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
+};
+use self::speckit::{
+    a_session_stands_somewhere_in_spec_kit, spec_kit_goes_with_its_session, what_commands_came_to_is_listed,
 };
 use self::tasks::{
     a_delivery_is_claimed_once, a_lost_task_is_lost_once, a_task_is_attended_by_one,
@@ -129,6 +133,9 @@ on_both! {
     a_task_is_no_more_than_its_session
     a_task_that_said_nothing_is_not_forgotten
     sessions_that_others_started_may_be_left_out
+    a_session_stands_somewhere_in_spec_kit
+    what_commands_came_to_is_listed
+    spec_kit_goes_with_its_session
 }
 
 fn run(place: Option<Place>, test: impl AsyncFnOnce(Place)) {

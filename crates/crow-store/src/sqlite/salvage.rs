@@ -58,6 +58,7 @@ fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let step = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
     let saved = fill(&from, &step).map_err(in_new)?;
     tasks(&from, &step).map_err(in_new)?;
+    speckit(&from, &step).map_err(in_new)?;
     step.commit().map_err(in_new)?;
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
@@ -160,6 +161,31 @@ fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
              WHERE t.session_id = ?2";
         to.prepare_cached(post)?.execute(params_from_iter(values)).map(drop)
     })
+}
+
+/// Where the sessions that were saved stand in Spec Kit, and what its commands came to there.
+fn speckit(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+    const ROW: [&str; 8] = [
+        "session_id",
+        "project_root",
+        "feature_dir",
+        "phase",
+        "last_command",
+        "pending",
+        "tasks_sha",
+        "updated",
+    ];
+    const EVENT: [&str; 7] = ["session_id", "id", "ts", "command", "args_sha", "outcome", "files"];
+    for (table, columns) in [("speckit_session", &ROW[..]), ("speckit_event", &EVENT[..])] {
+        scan(from, table, columns, |values| {
+            let is_saved = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
+            match to.prepare_cached(is_saved)?.query_row([&values[0]], |row| row.get(0))? {
+                true => insert(to, table, columns, values),
+                false => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// Images and compactions, as far as what they belong to was saved.

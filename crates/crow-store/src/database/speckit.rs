@@ -1,0 +1,120 @@
+//! Where sessions stand in Spec Kit, and what its commands came to.
+
+use crow_core::{ContentHash, SessionId};
+
+use super::{Database, PAGE_MAX};
+use crate::{
+    SpeckitEvent, SpeckitRow, StoreError, Timestamp,
+    sql::{Columns, Fault, values},
+};
+
+/// A feature takes a few dozen commands; nobody looks back further than this.
+const EVENTS_MAX: i64 = 1_000;
+
+impl Database {
+    pub(crate) fn speckit(&mut self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
+        self.read(|sql| {
+            let find = "SELECT project_root, feature_dir, phase, last_command, pending, tasks_sha, updated
+                 FROM speckit_session WHERE session_id = $1";
+            sql.one(find, values![session], speckit_row)
+        })
+    }
+
+    pub(crate) fn bind_speckit(&mut self, session: &SessionId, row: &SpeckitRow) -> Result<(), StoreError> {
+        let tasks_sha = row.tasks_sha.map(|hash| hash.to_string());
+        self.write(|sql| {
+            let done = sql.execute(
+                "INSERT INTO speckit_session (session_id, project_root, feature_dir, phase, last_command, pending,
+                     tasks_sha, updated)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                 ON CONFLICT (session_id) DO UPDATE
+                     SET project_root = $2, feature_dir = $3, phase = $4, last_command = $5, pending = $6,
+                         tasks_sha = $7, updated = $8",
+                values![
+                    session,
+                    &row.project_root,
+                    row.feature_dir.as_ref(),
+                    row.phase.as_ref(),
+                    row.last_command.as_ref(),
+                    row.pending.as_ref(),
+                    tasks_sha.as_ref(),
+                    row.updated.0,
+                ],
+            );
+            done.map(drop).map_err(|fault| of_nobody(session, fault))
+        })
+    }
+
+    /// Takes an event down and forgets those that are too old.
+    pub(crate) fn log_speckit(
+        &mut self,
+        session: &SessionId,
+        event: &SpeckitEvent,
+    ) -> Result<(), StoreError> {
+        let args_sha = event.args_sha.map(|hash| hash.to_string());
+        let n_files = event.files.len().min(SpeckitEvent::FILES_MAX);
+        let files = serde_json::Value::from(&event.files[..n_files]).to_string();
+        self.write(|sql| {
+            let done = sql.execute(
+                "INSERT INTO speckit_event (session_id, ts, command, args_sha, outcome, files)
+                 VALUES ($1, $2, $3, $4, $5, $6)",
+                values![session, event.ts.0, &event.command, args_sha.as_ref(), &event.outcome, &files],
+            );
+            done.map_err(|fault| of_nobody(session, fault))?;
+            sql.execute(
+                "DELETE FROM speckit_event WHERE session_id = $1 AND id <= (
+                     SELECT id FROM speckit_event WHERE session_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)",
+                values![session, EVENTS_MAX],
+            )
+            .map(drop)
+        })
+    }
+
+    /// Lists what the commands of a session came to, newest first.
+    pub(crate) fn speckit_events(
+        &mut self,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<SpeckitEvent>, StoreError> {
+        self.read(|sql| {
+            let find = "SELECT ts, command, args_sha, outcome, files FROM speckit_event
+                 WHERE session_id = $1 ORDER BY id DESC LIMIT $2";
+            sql.all(find, values![session, i64::from(limit.min(PAGE_MAX))], speckit_event)
+        })
+    }
+}
+
+fn of_nobody(session: &SessionId, fault: Fault) -> Fault {
+    match fault {
+        Fault::Constraint(_) => StoreError::NoSession(session.clone()).into(),
+        Fault::Other(_) => fault,
+    }
+}
+
+fn speckit_row(columns: &dyn Columns) -> Result<SpeckitRow, Fault> {
+    Ok(SpeckitRow {
+        project_root: columns.string(0)?,
+        feature_dir: columns.maybe_string(1)?,
+        phase: columns.maybe_string(2)?,
+        last_command: columns.maybe_string(3)?,
+        pending: columns.maybe_string(4)?,
+        tasks_sha: hash(columns, 5)?,
+        updated: Timestamp(columns.number(6)?),
+    })
+}
+
+fn speckit_event(columns: &dyn Columns) -> Result<SpeckitEvent, Fault> {
+    Ok(SpeckitEvent {
+        ts: Timestamp(columns.number(0)?),
+        command: columns.string(1)?,
+        args_sha: hash(columns, 2)?,
+        outcome: columns.string(3)?,
+        // What is no list of ours names no file of ours.
+        files: serde_json::from_str(columns.text(4)?.unwrap_or_default()).unwrap_or_default(),
+    })
+}
+
+/// Reads a hash; what is none is that of nothing known.
+fn hash(columns: &dyn Columns, place: usize) -> Result<Option<ContentHash>, Fault> {
+    Ok(columns.text(place)?.and_then(ContentHash::parse))
+}

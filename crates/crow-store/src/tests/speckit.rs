@@ -1,0 +1,140 @@
+//! Where sessions stand in Spec Kit.
+
+use crow_core::{ContentHash, SessionId};
+
+use super::{Place, begin, run, say};
+use crate::{SpeckitEvent, SpeckitRow, Store, StoreError, Timestamp, salvage};
+
+fn row(phase: &str) -> SpeckitRow {
+    SpeckitRow {
+        project_root: "/p".into(),
+        feature_dir: Some("specs/001-nests".into()),
+        phase: Some(phase.into()),
+        last_command: Some("specify".into()),
+        pending: Some(r#"{"question":"How many?"}"#.into()),
+        tasks_sha: Some(ContentHash::new([7; 32])),
+        updated: Timestamp(5),
+    }
+}
+
+fn event(ts: i64) -> SpeckitEvent {
+    SpeckitEvent {
+        ts: Timestamp(ts),
+        command: "plan".into(),
+        args_sha: Some(ContentHash::new([8; 32])),
+        outcome: "done".into(),
+        files: vec!["specs/001-nests/plan.md".into(), "a \"quoted\" name, é".into()],
+    }
+}
+
+/// Binds a session and takes down events of it, in one go.
+async fn work(store: &Store, session: &SessionId, row: SpeckitRow, events: Vec<SpeckitEvent>) {
+    let writer = store.begin_writing(session).await.unwrap();
+    store.bind_speckit(&writer, row).await.unwrap();
+    for event in events {
+        store.log_speckit(&writer, event).await.unwrap();
+    }
+    store.end_writing(writer).await;
+}
+
+pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
+    let store = place.open().await;
+    let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    assert_eq!(store.speckit(&session).await.unwrap(), None);
+    work(&store, &session, row("specified"), vec![]).await;
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("specified")));
+
+    let elsewhere = SpeckitRow {
+        project_root: "/q".into(),
+        feature_dir: None,
+        phase: None,
+        last_command: None,
+        pending: None,
+        tasks_sha: None,
+        updated: Timestamp(9),
+    };
+    work(&store, &session, elsewhere.clone(), vec![]).await;
+    store.close().await.unwrap();
+    let store = place.open().await;
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(elsewhere));
+    assert_eq!(store.speckit(&other).await.unwrap(), None);
+
+    let nobody = SessionId::new("nobody");
+    let writer = store.begin_writing(&nobody).await.unwrap();
+    for refused in [store.bind_speckit(&writer, row("x")).await, store.log_speckit(&writer, event(1)).await] {
+        assert!(matches!(&refused, Err(StoreError::NoSession(id)) if *id == nobody), "{refused:?}");
+    }
+}
+
+pub(super) async fn what_commands_came_to_is_listed(place: Place) {
+    let store = place.open().await;
+    let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    let busy =
+        SpeckitEvent { args_sha: None, files: (0..300).map(|n| format!("src/{n}.rs")).collect(), ..event(2) };
+    work(&store, &session, row("planned"), vec![event(1), busy.clone()]).await;
+    work(&store, &other, row("planned"), vec![event(3)]).await;
+    let files = busy.files[..SpeckitEvent::FILES_MAX].to_vec();
+    let wanted = [SpeckitEvent { files, ..busy }, event(1)];
+    assert_eq!(store.speckit_events(&session, 10).await.unwrap(), wanted);
+    assert_eq!(store.speckit_events(&session, 1).await.unwrap(), wanted[..1]);
+
+    // What somebody else wrote there is no reason to fail.
+    place.direct("UPDATE speckit_event SET files = 'nonsense', args_sha = 'nonsense'");
+    let found = store.speckit_events(&other, 10).await.unwrap();
+    assert_eq!(found, [SpeckitEvent { args_sha: None, files: vec![], ..event(3) }]);
+
+    const KEPT: i64 = 1_000;
+    work(&store, &session, row("planned"), (10..12 + KEPT).map(event).collect()).await;
+    assert_eq!(place.count(&format!("speckit_event WHERE session_id = '{session}'")), KEPT);
+    assert_eq!(place.count("speckit_event WHERE ts < 12"), 1, "the other session keeps its own");
+    assert_eq!(store.speckit_events(&session, 1).await.unwrap()[0].ts, Timestamp(11 + KEPT));
+}
+
+pub(super) async fn spec_kit_goes_with_its_session(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    say(&store, &session, 0, "hello").await.unwrap();
+    work(&store, &session, row("planned"), vec![event(1)]).await;
+    let copy = SessionId::new("copy");
+    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
+    assert_eq!(store.speckit(&copy).await.unwrap(), Some(row("planned")));
+    assert_eq!(store.speckit_events(&copy, 10).await.unwrap(), []);
+    work(&store, &copy, row("tasks"), vec![]).await;
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+
+    assert!(store.delete(&session).await.unwrap());
+    assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 0));
+    assert!(store.delete(&copy).await.unwrap());
+    assert_eq!(place.count("speckit_session"), 0);
+}
+
+#[tokio::test]
+async fn spec_kit_is_saved_of_a_damaged_file() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (session, lost) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
+    for session in [&session, &lost] {
+        work(&store, session, row("planned"), vec![event(1), event(2)]).await;
+    }
+    store.close().await.unwrap();
+    place.direct(&format!("PRAGMA foreign_keys = OFF; DELETE FROM sessions WHERE id = '{lost}'"));
+
+    salvage(&place.file()).unwrap();
+    let store = place.open().await;
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+    assert_eq!(store.speckit_events(&session, 10).await.unwrap(), [event(2), event(1)]);
+    assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 2));
+}
+
+#[test]
+fn a_server_of_an_older_format_is_brought_on() {
+    run(Place::on_server(), async |place| {
+        let store = place.open().await;
+        let session = begin(&store, "/p", 1).await;
+        store.close().await.unwrap();
+        place.direct("DROP TABLE speckit_session, speckit_event; DELETE FROM format WHERE version = 3");
+        let store = place.open().await;
+        work(&store, &session, row("planned"), vec![]).await;
+        assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+    });
+}
