@@ -6,18 +6,19 @@ mod error;
 mod markdown;
 mod page;
 mod project;
+mod prompt;
 mod question;
 mod tasks;
-mod prompt;
 
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use error::SpeckitError;
 pub use page::{Page, page};
 pub use project::Project;
-pub use question::{Answer, Choice, Question};
-pub use tasks::{
-    Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
 pub use prompt::{
     AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
     PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, render,
+};
+pub use question::{Answer, Choice, Question};
+pub use tasks::{
+    Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
 };

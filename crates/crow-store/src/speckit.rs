@@ -12,14 +12,8 @@ pub struct SpeckitRow {
     pub project_root: String,
     /// The feature it works on.
     pub feature_dir: Option<String>,
-    /// How far that feature is.
-    pub phase: Option<String>,
     /// The command that ran last.
     pub last_command: Option<String>,
-    /// What it asked and waits for, as JSON.
-    pub pending: Option<String>,
-    /// What the list of tasks was when it was last looked at.
-    pub tasks_sha: Option<ContentHash>,
     /// When any of this was last said.
     pub updated: Timestamp,
 }

@@ -1,12 +1,9 @@
--- Where a session stands in Spec Kit: which project and feature it works on, and what it waits for.
+-- Where a session stands in Spec Kit: which project and feature it works on.
 CREATE TABLE speckit_session (
     session_id   TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     project_root TEXT NOT NULL,
     feature_dir  TEXT,
-    phase        TEXT,
     last_command TEXT,
-    pending      TEXT,
-    tasks_sha    TEXT,
     updated      INTEGER NOT NULL
 ) STRICT;
 

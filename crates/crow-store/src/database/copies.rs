@@ -45,9 +45,8 @@ impl Database {
                  FROM compaction_history WHERE session_id = $2",
                 "INSERT INTO blob_uses (session_id, hash, purpose)
                  SELECT $1, hash, purpose FROM blob_uses WHERE session_id = $2 AND purpose = 'image'",
-                "INSERT INTO speckit_session (session_id, project_root, feature_dir, phase, last_command, pending,
-                     tasks_sha, updated)
-                 SELECT $1, project_root, feature_dir, phase, last_command, pending, tasks_sha, updated
+                "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)
+                 SELECT $1, project_root, feature_dir, last_command, updated
                  FROM speckit_session WHERE session_id = $2",
             ] {
                 sql.execute(copying, values![copy, session])?;

@@ -14,30 +14,24 @@ const EVENTS_MAX: i64 = 1_000;
 impl Database {
     pub(crate) fn speckit(&mut self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
         self.read(|sql| {
-            let find = "SELECT project_root, feature_dir, phase, last_command, pending, tasks_sha, updated
+            let find = "SELECT project_root, feature_dir, last_command, updated
                  FROM speckit_session WHERE session_id = $1";
             sql.one(find, values![session], speckit_row)
         })
     }
 
     pub(crate) fn bind_speckit(&mut self, session: &SessionId, row: &SpeckitRow) -> Result<(), StoreError> {
-        let tasks_sha = row.tasks_sha.map(|hash| hash.to_string());
         self.write(|sql| {
             let done = sql.execute(
-                "INSERT INTO speckit_session (session_id, project_root, feature_dir, phase, last_command, pending,
-                     tasks_sha, updated)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)
+                 VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT (session_id) DO UPDATE
-                     SET project_root = $2, feature_dir = $3, phase = $4, last_command = $5, pending = $6,
-                         tasks_sha = $7, updated = $8",
+                     SET project_root = $2, feature_dir = $3, last_command = $4, updated = $5",
                 values![
                     session,
                     &row.project_root,
                     row.feature_dir.as_ref(),
-                    row.phase.as_ref(),
                     row.last_command.as_ref(),
-                    row.pending.as_ref(),
-                    tasks_sha.as_ref(),
                     row.updated.0,
                 ],
             );
@@ -95,11 +89,8 @@ fn speckit_row(columns: &dyn Columns) -> Result<SpeckitRow, Fault> {
     Ok(SpeckitRow {
         project_root: columns.string(0)?,
         feature_dir: columns.maybe_string(1)?,
-        phase: columns.maybe_string(2)?,
-        last_command: columns.maybe_string(3)?,
-        pending: columns.maybe_string(4)?,
-        tasks_sha: hash(columns, 5)?,
-        updated: Timestamp(columns.number(6)?),
+        last_command: columns.maybe_string(2)?,
+        updated: Timestamp(columns.number(3)?),
     })
 }
 

@@ -165,16 +165,7 @@ fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Where the sessions that were saved stand in Spec Kit, and what its commands came to there.
 fn speckit(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
-    const ROW: [&str; 8] = [
-        "session_id",
-        "project_root",
-        "feature_dir",
-        "phase",
-        "last_command",
-        "pending",
-        "tasks_sha",
-        "updated",
-    ];
+    const ROW: [&str; 5] = ["session_id", "project_root", "feature_dir", "last_command", "updated"];
     const EVENT: [&str; 7] = ["session_id", "id", "ts", "command", "args_sha", "outcome", "files"];
     for (table, columns) in [("speckit_session", &ROW[..]), ("speckit_event", &EVENT[..])] {
         scan(from, table, columns, |values| {

@@ -5,14 +5,11 @@ use crow_core::{ContentHash, SessionId};
 use super::{Place, begin, run, say};
 use crate::{SpeckitEvent, SpeckitRow, Store, StoreError, Timestamp, salvage};
 
-fn row(phase: &str) -> SpeckitRow {
+fn row(command: &str) -> SpeckitRow {
     SpeckitRow {
         project_root: "/p".into(),
         feature_dir: Some("specs/001-nests".into()),
-        phase: Some(phase.into()),
-        last_command: Some("specify".into()),
-        pending: Some(r#"{"question":"How many?"}"#.into()),
-        tasks_sha: Some(ContentHash::new([7; 32])),
+        last_command: Some(command.into()),
         updated: Timestamp(5),
     }
 }
@@ -41,16 +38,13 @@ pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
     let store = place.open().await;
     let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     assert_eq!(store.speckit(&session).await.unwrap(), None);
-    work(&store, &session, row("specified"), vec![]).await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("specified")));
+    work(&store, &session, row("specify"), vec![]).await;
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("specify")));
 
     let elsewhere = SpeckitRow {
         project_root: "/q".into(),
         feature_dir: None,
-        phase: None,
         last_command: None,
-        pending: None,
-        tasks_sha: None,
         updated: Timestamp(9),
     };
     work(&store, &session, elsewhere.clone(), vec![]).await;
@@ -71,8 +65,8 @@ pub(super) async fn what_commands_came_to_is_listed(place: Place) {
     let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     let busy =
         SpeckitEvent { args_sha: None, files: (0..300).map(|n| format!("src/{n}.rs")).collect(), ..event(2) };
-    work(&store, &session, row("planned"), vec![event(1), busy.clone()]).await;
-    work(&store, &other, row("planned"), vec![event(3)]).await;
+    work(&store, &session, row("plan"), vec![event(1), busy.clone()]).await;
+    work(&store, &other, row("plan"), vec![event(3)]).await;
     let files = busy.files[..SpeckitEvent::FILES_MAX].to_vec();
     let wanted = [SpeckitEvent { files, ..busy }, event(1)];
     assert_eq!(store.speckit_events(&session, 10).await.unwrap(), wanted);
@@ -84,7 +78,7 @@ pub(super) async fn what_commands_came_to_is_listed(place: Place) {
     assert_eq!(found, [SpeckitEvent { args_sha: None, files: vec![], ..event(3) }]);
 
     const KEPT: i64 = 1_000;
-    work(&store, &session, row("planned"), (10..12 + KEPT).map(event).collect()).await;
+    work(&store, &session, row("plan"), (10..12 + KEPT).map(event).collect()).await;
     assert_eq!(place.count(&format!("speckit_event WHERE session_id = '{session}'")), KEPT);
     assert_eq!(place.count("speckit_event WHERE ts < 12"), 1, "the other session keeps its own");
     assert_eq!(store.speckit_events(&session, 1).await.unwrap()[0].ts, Timestamp(11 + KEPT));
@@ -94,13 +88,13 @@ pub(super) async fn spec_kit_goes_with_its_session(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
-    work(&store, &session, row("planned"), vec![event(1)]).await;
+    work(&store, &session, row("plan"), vec![event(1)]).await;
     let copy = SessionId::new("copy");
     assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
-    assert_eq!(store.speckit(&copy).await.unwrap(), Some(row("planned")));
+    assert_eq!(store.speckit(&copy).await.unwrap(), Some(row("plan")));
     assert_eq!(store.speckit_events(&copy, 10).await.unwrap(), []);
     work(&store, &copy, row("tasks"), vec![]).await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
 
     assert!(store.delete(&session).await.unwrap());
     assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 0));
@@ -114,14 +108,14 @@ async fn spec_kit_is_saved_of_a_damaged_file() {
     let store = place.open().await;
     let (session, lost) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     for session in [&session, &lost] {
-        work(&store, session, row("planned"), vec![event(1), event(2)]).await;
+        work(&store, session, row("plan"), vec![event(1), event(2)]).await;
     }
     store.close().await.unwrap();
     place.direct(&format!("PRAGMA foreign_keys = OFF; DELETE FROM sessions WHERE id = '{lost}'"));
 
     salvage(&place.file()).unwrap();
     let store = place.open().await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
     assert_eq!(store.speckit_events(&session, 10).await.unwrap(), [event(2), event(1)]);
     assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 2));
 }
@@ -134,7 +128,7 @@ fn a_server_of_an_older_format_is_brought_on() {
         store.close().await.unwrap();
         place.direct("DROP TABLE speckit_session, speckit_event; DELETE FROM format WHERE version = 3");
         let store = place.open().await;
-        work(&store, &session, row("planned"), vec![]).await;
-        assert_eq!(store.speckit(&session).await.unwrap(), Some(row("planned")));
+        work(&store, &session, row("plan"), vec![]).await;
+        assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
     });
 }
