@@ -1,5 +1,7 @@
 //! The command line, as it is typed. Decides nothing.
 
+mod speckit;
+
 use std::{ffi::OsStr, net::SocketAddr, path::PathBuf};
 
 use clap::{
@@ -8,6 +10,7 @@ use clap::{
 };
 use crow_core::Mode;
 
+pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand};
 use crate::{inspect::Form, sessions::Age, socket::Place};
 
 /// A coding agent that speaks the Agent Client Protocol.
@@ -64,6 +67,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Take back what the last turn of a session did to files
     Undo(UndoArgs),
+    /// Number features and check what a step of Spec Kit needs, as its own scripts do
+    Speckit(SpeckitArgs),
     /// Check the configuration, keys, database, servers, agents, shell and sandbox, and say what to do
     Doctor(DoctorArgs),
     /// Print completions for a shell

@@ -19,6 +19,7 @@ mod sessions;
 mod settings;
 mod sign_in;
 mod socket;
+mod speckit;
 mod table;
 mod token;
 mod tools;
@@ -111,9 +112,9 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, cwd.as_path()));
             agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
+        Command::Speckit(args) => speckit::run(&args, (&load(&dir, &env)?, &env), &current_dir()?, &mut out)?,
         Command::Doctor(args) => {
-            let cwd = current_dir()?;
-            agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), cwd, &mut out))?;
+            agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
         }
         Command::Init(args) => set_up(&args, &dir, &env)?,
         Command::Completions { shell } => completions(shell, &mut out)?,

@@ -1,24 +1,60 @@
 //! Owns a project's `.specify/` and `specs/`: numbering, templates, prerequisites, `tasks.md`, and the words that a model
 //! is given. Blocks; keep it off the loop. Knows no session, no client and no model.
 
+mod agent_context;
 mod command;
+mod confined;
+mod create;
 mod error;
+mod extension;
+mod feature;
+#[cfg(test)]
+mod fixture;
+mod git;
+mod git_extension;
+mod hooks;
+mod init;
 mod markdown;
+mod number;
 mod page;
+mod pointer;
+mod prerequisites;
 mod project;
 mod prompt;
+mod prompt_source;
 mod question;
+mod registry;
+mod roots;
+mod scaffold;
+mod slug;
 mod tasks;
 
+pub use agent_context::AgentContext;
 pub use command::{About, Asked, Command, Invocation, Naming};
+pub use create::{Created, NewFeature, create, would_create};
 pub use error::SpeckitError;
-pub use page::{Page, page};
-pub use project::Project;
-pub use prompt::{
-    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
-    PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, render,
+pub use extension::{ExtensionCommand, ExtensionCommands, extension_commands};
+pub use feature::{Feature, Origin, WhoAsks, features, resolve};
+pub use git_extension::{
+    Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
+    exact_branch, is_feature_branch,
 };
+pub use hooks::{Hook, Hooks, When};
+pub use init::{Pages, init};
+pub use number::{Numbering, parse_number};
+pub use page::{Layer, Page, Part, Place, layers, page, page_names};
+pub use pointer::{read_pointer, write_pointer};
+pub use prerequisites::{Need, check_needs, docs, needs_of, setup_plan, setup_tasks};
+pub use project::{Project, Variables};
+pub use prompt::{
+    AnswerFacts, Aside, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts,
+    LimitFacts, PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
+};
+pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_layers};
 pub use question::{Answer, Choice, Question};
+pub use registry::Strategy;
+pub use roots::{SpecsLink, SpecsRoot, specs_root};
+pub use slug::{clean, slug};
 pub use tasks::{
     Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
 };

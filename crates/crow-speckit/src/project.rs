@@ -3,7 +3,9 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::SpeckitError;
 
@@ -12,6 +14,35 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Where a project keeps what Spec Kit knows of it.
 pub(crate) const FOLDER: &str = ".specify";
+
+/// Names the root of the project for programs that stand elsewhere.
+const INIT_DIR: &str = "SPECIFY_INIT_DIR";
+
+/// What the environment says about projects. A variable without text is one that is not set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// The root of the project.
+    pub init_dir: Option<PathBuf>,
+    /// The folder of the feature, from the root.
+    pub feature_directory: Option<String>,
+    /// What the feature is called, whatever its folder is.
+    pub feature: Option<String>,
+    /// Whether the pointer of the project stays as it is.
+    pub no_persist: bool,
+}
+
+impl Variables {
+    /// Takes them from somebody who may read the environment.
+    pub fn read(look: impl Fn(&str) -> Option<String>) -> Self {
+        let look = |name| look(name).filter(|text| !text.is_empty());
+        Self {
+            init_dir: look(INIT_DIR).map(PathBuf::from),
+            feature_directory: look("SPECIFY_FEATURE_DIRECTORY"),
+            feature: look("SPECIFY_FEATURE"),
+            no_persist: look("SPECIFY_FEATURE_NO_PERSIST").is_some_and(|text| text == "1" || text == "true"),
+        }
+    }
+}
 
 /// A project, by its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +54,25 @@ impl Project {
     /// The project with this root, whether or not there is anything in it yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
+    }
+
+    /// Finds the project that the person stands in: the one they named, or else the nearest folder upwards with a `.specify/`.
+    pub fn find(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
+        if let Some(named) = init_dir {
+            let root = fs::canonicalize(cwd.join(named)).ok().filter(|root| root.is_dir());
+            let root = root.ok_or_else(|| refused(named, "which is not a folder"))?;
+            return match begins(&root)? {
+                true => Ok(Some(Self::at(root))),
+                false => Err(refused(named, "which has no .specify/")),
+            };
+        }
+        let cwd = fs::canonicalize(cwd).map_err(|error| SpeckitError::io(cwd, error))?;
+        for root in cwd.ancestors() {
+            if begins(root)? {
+                return Ok(Some(Self::at(root)));
+            }
+        }
+        Ok(None)
     }
 
     /// Where it begins.
@@ -43,6 +93,37 @@ impl Project {
     /// Tells whether there is a `.specify/` already.
     pub fn is_begun(&self) -> bool {
         self.root.join(FOLDER).is_dir()
+    }
+
+    /// Tells the absolute path of a place that is spelled from the root, without doubled or trailing slashes.
+    pub fn place(&self, spelled: impl AsRef<Path>) -> PathBuf {
+        self.root.join(spelled).components().collect()
+    }
+
+    /// Tells whether a path stays in the project when every link in it is followed.
+    pub fn owns(&self, path: &Path) -> bool {
+        match (led_to(path), led_to(&self.root)) {
+            (Some(path), Some(root)) => path.starts_with(root),
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// Refuses a place that a link takes out of the project.
+    pub(crate) fn guard(&self, path: &Path) -> Result<(), SpeckitError> {
+        match self.owns(path) {
+            true => Ok(()),
+            false => Err(SpeckitError::broken(path, "a link in it leads out of the project")),
+        }
+    }
+
+    /// Makes a folder of the project, with those above it; says whether it is new.
+    pub(crate) fn make_folder(&self, path: &Path) -> Result<bool, SpeckitError> {
+        self.guard(path)?;
+        if path.is_dir() {
+            return Ok(false);
+        }
+        fs::create_dir_all(path).map_err(|error| SpeckitError::io(path, error))?;
+        Ok(true)
     }
 
     /// Spells a path of the project from its root, with slashes; others as they are.
@@ -79,20 +160,84 @@ impl Project {
 
     /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there.
     pub fn write(path: &Path, text: &str) -> Result<(), SpeckitError> {
-        let failed = |error| SpeckitError::io(path, error);
-        let folder = path.parent().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
-        let mut temporary = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder).map_err(failed)?;
-        temporary.write_all(text.as_bytes()).map_err(failed)?;
-        if let Ok(found) = fs::metadata(path) {
-            temporary.as_file().set_permissions(found.permissions()).map_err(failed)?;
-        } else {
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt as _;
-                temporary.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
-            }
-        }
-        temporary.as_file().sync_all().map_err(failed)?;
-        temporary.persist(path).map(drop).map_err(|error| failed(error.error))
+        let staged = stage(path, text)?;
+        staged.persist(path).map(drop).map_err(|error| SpeckitError::io(path, error.error))
     }
+
+    /// Writes a file that is not there yet, in one step; leaves one that is, and says whether it is new.
+    pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, SpeckitError> {
+        match stage(path, text)?.persist_noclobber(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(SpeckitError::io(path, error.error)),
+        }
+    }
+}
+
+/// Puts the text beside the file it is for, with the rights of the file that is there.
+fn stage(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
+    let failed = |error| SpeckitError::io(path, error);
+    let folder = path.parent().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
+    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder).map_err(failed)?;
+    staged.write_all(text.as_bytes()).map_err(failed)?;
+    if let Ok(found) = fs::metadata(path) {
+        staged.as_file().set_permissions(found.permissions()).map_err(failed)?;
+    } else {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            staged.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
+        }
+    }
+    staged.as_file().sync_all().map_err(failed)?;
+    Ok(staged)
+}
+
+/// Tells whether a project begins at this folder, which is spelled without links.
+fn begins(root: &Path) -> Result<bool, SpeckitError> {
+    let folder = root.join(FOLDER);
+    match fs::canonicalize(&folder) {
+        Ok(real) if !real.is_dir() => {
+            Err(SpeckitError::broken(&folder, "it is not a folder; move it away, or work elsewhere"))
+        }
+        Ok(real) if !real.starts_with(root) => Err(SpeckitError::broken(
+            &folder,
+            "it is a link that leads out of the project; put a folder in its place",
+        )),
+        Ok(_) => Ok(true),
+        Err(_) if fs::symlink_metadata(&folder).is_ok() => {
+            Err(SpeckitError::broken(&folder, "it is a link that leads nowhere; put a folder in its place"))
+        }
+        // What may not be looked at is not ours either.
+        Err(_) => Ok(false),
+    }
+}
+
+fn refused(named: &Path, why: &str) -> SpeckitError {
+    let named = named.display();
+    SpeckitError::Invalid(format!(
+        "{INIT_DIR} names {named}, {why}; let it name a folder with a .specify/, or unset it"
+    ))
+}
+
+/// Follows the links of a path as far as there is something, and its spelling from there on; `None` behind a link that leads
+/// nowhere, because whoever makes what it names decides where that is.
+pub(crate) fn led_to(path: &Path) -> Option<PathBuf> {
+    for ancestor in path.ancestors() {
+        match fs::canonicalize(ancestor) {
+            Ok(mut real) => {
+                for part in path.strip_prefix(ancestor).ok()?.components() {
+                    match part {
+                        Component::ParentDir => drop(real.pop()),
+                        Component::Normal(name) => real.push(name),
+                        Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+                    }
+                }
+                return Some(real);
+            }
+            Err(_) if fs::symlink_metadata(ancestor).is_ok_and(|found| found.is_symlink()) => return None,
+            Err(_) => {}
+        }
+    }
+    None
 }

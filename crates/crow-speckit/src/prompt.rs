@@ -1,6 +1,7 @@
 //! The words that a model is given: our prompts, and how a prompt becomes text. What people typed and what files say are
 //! values here, never template source.
 
+mod built_in;
 mod facts;
 
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use crate::SpeckitError;
 
+pub use built_in::{Aside, built_in};
 pub use facts::{
     AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
     PathFacts, PhaseFacts, TaskFacts, TasksFacts,

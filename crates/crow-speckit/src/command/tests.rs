@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 #[track_caller]
-fn check(name: &str, arguments: &str, expected: Expect) {
+fn check(name: &str, arguments: &str, expected: &Expect) {
     let shown = match Asked::read(name, arguments) {
         None => "none of ours".to_owned(),
         Some(Err(why)) => format!("refused: {why}"),
@@ -27,7 +27,7 @@ fn every_command_has_two_spellings() {
         }
     }
     for name in ["speckitplan", "speckit.", "speckit.git.commit", "speckit.Plan", "spec", "specify"] {
-        check(name, "", expect!["none of ours"]);
+        check(name, "", &expect!["none of ours"]);
     }
 }
 
@@ -36,9 +36,9 @@ fn what_was_said_is_kept_byte_for_byte() {
     check(
         "speckit.specify",
         "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n",
-        expect![[r#"/speckit.specify "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n""#]],
+        &expect![[r#"/speckit.specify "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n""#]],
     );
-    check("speckit.clarify", "", expect![[r#"/speckit.clarify """#]]);
+    check("speckit.clarify", "", &expect![[r#"/speckit.clarify """#]]);
 }
 
 #[test]
@@ -46,45 +46,45 @@ fn options_stand_first() {
     check(
         "speckit.specify",
         "--short-name 'photo albums' --number=7 Sort photos --timestamp",
-        expect![[
+        &expect![[
             r#"/speckit.specify Naming { short_name: Some("photo albums"), number: Some(7), timestamp: false, directory: None, branch: None } "Sort photos --timestamp""#
         ]],
     );
     check(
         "speckit.specify",
         "--timestamp SPECIFY_FEATURE_DIRECTORY=specs/x GIT_BRANCH_NAME=me/1-x\nSort",
-        expect![[
+        &expect![[
             r#"/speckit.specify Naming { short_name: None, number: None, timestamp: true, directory: Some("specs/x"), branch: Some("me/1-x") } "Sort""#
         ]],
     );
-    check("speckit.plan", "--feature 2 Rust", expect![[r#"/speckit.plan feature="2" "Rust""#]]);
+    check("speckit.plan", "--feature 2 Rust", &expect![[r#"/speckit.plan feature="2" "Rust""#]]);
     check(
         "speckit.plan",
         "SPECIFY_FEATURE_DIRECTORY=specs/001-a",
-        expect![[r#"/speckit.plan feature="specs/001-a" """#]],
+        &expect![[r#"/speckit.plan feature="specs/001-a" """#]],
     );
 }
 
 #[test]
 fn what_only_looks_like_an_option_is_text() {
-    check("speckit.specify", "-- --number 7", expect![[r#"/speckit.specify "--number 7""#]]);
-    check("speckit.specify", "--verbose output", expect![[r#"/speckit.specify "--verbose output""#]]);
-    check("speckit.plan", "--number 7", expect![[r#"/speckit.plan "--number 7""#]]);
-    check("speckit.specify", "-x", expect![[r#"/speckit.specify "-x""#]]);
+    check("speckit.specify", "-- --number 7", &expect![[r#"/speckit.specify "--number 7""#]]);
+    check("speckit.specify", "--verbose output", &expect![[r#"/speckit.specify "--verbose output""#]]);
+    check("speckit.plan", "--number 7", &expect![[r#"/speckit.plan "--number 7""#]]);
+    check("speckit.specify", "-x", &expect![[r#"/speckit.specify "-x""#]]);
 }
 
 #[test]
 fn a_value_that_is_missing_or_wrong_is_refused() {
-    check("speckit.specify", "--number seven", expect!["refused: --number wants a number, not seven."]);
-    check("speckit.specify", "--short-name", expect!["refused: --short-name wants a value behind it."]);
-    check("speckit.plan", "--feature= x", expect!["refused: --feature wants a value behind it."]);
+    check("speckit.specify", "--number seven", &expect!["refused: --number wants a number, not seven."]);
+    check("speckit.specify", "--short-name", &expect!["refused: --short-name wants a value behind it."]);
+    check("speckit.plan", "--feature= x", &expect!["refused: --feature wants a value behind it."]);
 }
 
 #[test]
 fn about_the_workflow() {
-    check("speckit", "", expect!["Status"]);
-    check("speckit", "use 002 ", expect![[r#"Use("002")"#]]);
-    check("speckit", "init", expect!["Init"]);
-    check("speckit", "use", expect![[r#"Unknown("use")"#]]);
-    check("speckit", "make tea", expect![[r#"Unknown("make tea")"#]]);
+    check("speckit", "", &expect!["Status"]);
+    check("speckit", "use 002 ", &expect![[r#"Use("002")"#]]);
+    check("speckit", "init", &expect!["Init"]);
+    check("speckit", "use", &expect![[r#"Unknown("use")"#]]);
+    check("speckit", "make tea", &expect![[r#"Unknown("make tea")"#]]);
 }

@@ -80,3 +80,5 @@ fn a_template_neither_runs_for_ever_nor_grows_without_end() {
     let whole = saying(&"x".repeat(PROMPT_BYTES_MAX));
     assert_eq!(render("{{ args }}", PromptKind::Jinja, &whole).unwrap().len(), PROMPT_BYTES_MAX);
 }
+
+mod ours;

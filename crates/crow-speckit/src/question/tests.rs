@@ -12,8 +12,8 @@ fn question() -> Question {
 }
 
 #[track_caller]
-fn check(words: &str, expected: Answer) {
-    assert_eq!(question().read(words), expected, "{words:?}");
+fn check(words: &str, expected: &Answer) {
+    assert_eq!(question().read(words), *expected, "{words:?}");
 }
 
 fn given(answer: &str) -> Answer {
@@ -35,17 +35,17 @@ fn the_recommended_one_is_shown_first() {
 
 #[test]
 fn letters_labels_consent_and_words_of_ones_own() {
-    check("a", given("OAuth"));
-    check(" B) ", given("Password"));
-    check("Option b.", given("Password"));
-    check("password", given("Password"));
-    check("yes", given("OAuth"));
-    check("recommended", given("OAuth"));
-    check("C", given("C"));
-    check("By a hardware key\nonly", given("By a hardware key\nonly"));
-    check("done", Answer::NoMore);
-    check("No more.", Answer::NoMore);
-    check("cancel", Answer::Stop);
+    check("a", &given("OAuth"));
+    check(" B) ", &given("Password"));
+    check("Option b.", &given("Password"));
+    check("password", &given("Password"));
+    check("yes", &given("OAuth"));
+    check("recommended", &given("OAuth"));
+    check("C", &given("C"));
+    check("By a hardware key\nonly", &given("By a hardware key\nonly"));
+    check("done", &Answer::NoMore);
+    check("No more.", &Answer::NoMore);
+    check("cancel", &Answer::Stop);
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! What Crow does itself of the bundled `agent-context` extension: the block about Spec Kit in files such as `AGENTS.md`.
+//! Writes nothing.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::registry::EXTENSIONS;
+use crate::{Project, SpeckitError, confined};
+
+/// Where the extension is.
+const FOLDER: &str = "agent-context";
+
+/// What the block stands between where nobody said otherwise.
+const START: &str = "<!-- SPECKIT START -->";
+const END: &str = "<!-- SPECKIT END -->";
+
+/// A project keeps a file for each of its agents.
+const FILES_MAX: usize = 16;
+
+/// Where the block is kept, and what marks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentContext {
+    /// The files, from the project's root. None of them leads out of it.
+    pub files: Vec<PathBuf>,
+    start: String,
+    end: String,
+}
+
+impl AgentContext {
+    /// Reads the settings; `None` where the extension is not there.
+    pub fn read(project: &Project) -> Result<Option<Self>, SpeckitError> {
+        let path = project.specify(EXTENSIONS).join(FOLDER).join("agent-context-config.yml");
+        let Some(text) = confined::read(project, &path)? else { return Ok(None) };
+        let said = confined::yaml(&path, &text)?;
+        let marker = |place: &str, otherwise: &str| {
+            let marker = said.pointer(place).and_then(Value::as_str).filter(|marker| !marker.is_empty());
+            marker.unwrap_or(otherwise).to_owned()
+        };
+        let mut files = Vec::new();
+        for name in names(project, &said)? {
+            let file = PathBuf::from(&name);
+            if !confined::is_below(&name) || !stays_inside(project, &file)? {
+                let why = format!("the context file {name:?} is not in this project");
+                return Err(SpeckitError::broken(&path, why));
+            }
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        if files.len() > FILES_MAX {
+            return Err(SpeckitError::broken(&path, format!("it names more than {FILES_MAX} context files")));
+        }
+        let (start, end) = (marker("/context_markers/start", START), marker("/context_markers/end", END));
+        Ok(Some(Self { files, start, end }))
+    }
+
+    /// Puts the block into a file's text, in place of the one that is there. Half a block is taken for the whole rest.
+    pub fn upsert(&self, text: &str, plan: Option<&str>) -> String {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let block = self.block(plan);
+        let start = text.find(&self.start);
+        let end = text[start.unwrap_or(0)..].find(&self.end).map(|at| at + start.unwrap_or(0));
+        let behind = |end: usize| {
+            let rest = &text[end + self.end.len()..];
+            let rest = rest.strip_prefix('\r').unwrap_or(rest);
+            rest.strip_prefix('\n').unwrap_or(rest)
+        };
+        let whole = match (start, end) {
+            (Some(start), Some(end)) if end > start => format!("{}{block}{}", &text[..start], behind(end)),
+            (Some(start), _) => format!("{}{block}", &text[..start]),
+            (None, Some(end)) => format!("{block}{}", behind(end)),
+            (None, None) if text.is_empty() => block,
+            (None, None) if text.ends_with('\n') => format!("{text}\n{block}"),
+            (None, None) => format!("{text}\n\n{block}"),
+        };
+        whole.replace("\r\n", "\n").replace('\r', "\n")
+    }
+
+    fn block(&self, plan: Option<&str>) -> String {
+        let words = "Before you change code, read the plan of the feature that is being built: it says what it is\n\
+                     built with, where things are and which commands check it.";
+        let plan = plan.map(|plan| format!("\nThe plan: {plan}")).unwrap_or_default();
+        format!("{}\n{words}{plan}\n{}\n", self.start, self.end)
+    }
+}
+
+/// The files that the settings name, or else the one that the project's integration reads.
+fn names(project: &Project, said: &Value) -> Result<Vec<String>, SpeckitError> {
+    let word =
+        |value: &Value| value.as_str().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let listed = said.get("context_files").and_then(Value::as_array);
+    let names: Vec<String> = listed.into_iter().flatten().filter_map(word).collect();
+    if !names.is_empty() {
+        return Ok(names);
+    }
+    if let Some(name) = said.get("context_file").and_then(word) {
+        return Ok(vec![name]);
+    }
+    let json = |path: &Path| -> Result<Value, SpeckitError> {
+        let text = confined::read(project, path)?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+    };
+    let options = json(&project.specify("init-options.json"))?;
+    let integration = options.get("integration").and_then(word).or_else(|| options.get("ai").and_then(word));
+    let Some(integration) = integration else { return Ok(Vec::new()) };
+    let defaults = json(&project.specify(EXTENSIONS).join(FOLDER).join("agent-context-defaults.json"))?;
+    Ok(defaults
+        .get("agents")
+        .and_then(|agents| agents.get(&integration))
+        .and_then(word)
+        .into_iter()
+        .collect())
+}
+
+/// Tells whether a file that may not be there yet stays in the project, whatever links are on the way.
+fn stays_inside(project: &Project, file: &Path) -> Result<bool, SpeckitError> {
+    let failed = |error| SpeckitError::io(project.root(), error);
+    let root = project.root().canonicalize().map_err(failed)?;
+    for place in root.join(file).ancestors() {
+        match place.symlink_metadata() {
+            // A link that leads nowhere would be written through.
+            Ok(_) => return Ok(place.canonicalize().is_ok_and(|real| real.starts_with(&root))),
+            Err(_) => continue,
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests;

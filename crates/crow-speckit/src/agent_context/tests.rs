@@ -1,0 +1,100 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::fixture::{project, shown};
+
+const PLACE: &str = ".specify/extensions/agent-context/agent-context-config.yml";
+
+#[track_caller]
+fn check(text: &str, expect: &Expect) {
+    let (_folder, project) = project(&[(PLACE, "context_markers: {start: '<<', end: '>>'}")]);
+    let context = AgentContext::read(&project).unwrap().unwrap();
+    let block = context.block(Some("specs/001-x/plan.md"));
+    expect.assert_eq(&format!(
+        "{:?}",
+        context.upsert(text, Some("specs/001-x/plan.md")).replace(&block, "[BLOCK]")
+    ));
+}
+
+#[track_caller]
+fn check_files(yaml: &str, expect: &Expect) {
+    let (_folder, project) = project(&[
+        (PLACE, yaml),
+        (".specify/init-options.json", r#"{"integration": "generic"}"#),
+        (
+            ".specify/extensions/agent-context/agent-context-defaults.json",
+            r#"{"agents": {"generic": "AGENTS.md"}}"#,
+        ),
+    ]);
+    expect.assert_eq(&match AgentContext::read(&project) {
+        Ok(context) => format!("{:?}", context.unwrap().files),
+        Err(error) => shown(&project, &error.to_string()),
+    });
+}
+
+#[test]
+fn the_block_stands_where_it_stood_or_at_the_end() {
+    check("", &expect![[r#""[BLOCK]""#]]);
+    check("# A\n", &expect![[r##""# A\n\n[BLOCK]""##]]);
+    check("# A", &expect![[r##""# A\n\n[BLOCK]""##]]);
+    check("a\n<<\nold\n>>\nb\n", &expect![[r#""a\n[BLOCK]b\n""#]]);
+    check("a\r\n<<\r\nold\r\n>>\r\nb\r\n", &expect![[r#""a\n[BLOCK]b\n""#]]);
+    check("a\n<<\nhalf", &expect![[r#""a\n[BLOCK]""#]]);
+    check("half\n>>\nb", &expect![[r#""[BLOCK]b""#]]);
+    check("\u{feff}a\n", &expect![[r#""a\n\n[BLOCK]""#]]);
+    check(">>a<<b>>c", &expect![[r#"">>a[BLOCK]c""#]]);
+}
+
+#[test]
+fn the_block_names_the_plan_and_settles() {
+    let (_folder, project) = project(&[(PLACE, "")]);
+    let context = AgentContext::read(&project).unwrap().unwrap();
+    let once = context.upsert("# Project\n", Some("specs/001-x/plan.md"));
+    expect![[r#"
+        # Project
+
+        <!-- SPECKIT START -->
+        Before you change code, read the plan of the feature that is being built: it says what it is
+        built with, where things are and which commands check it.
+        The plan: specs/001-x/plan.md
+        <!-- SPECKIT END -->
+    "#]]
+    .assert_eq(&once);
+    assert_eq!(context.upsert(&once, Some("specs/001-x/plan.md")), once);
+    assert!(!context.upsert(&once, None).contains("001-x"));
+}
+
+#[test]
+fn files_come_from_the_settings_or_the_integration() {
+    check_files("", &expect![[r#"["AGENTS.md"]"#]]);
+    check_files("context_file: CLAUDE.md", &expect![[r#"["CLAUDE.md"]"#]]);
+    check_files(
+        "context_file: CLAUDE.md\ncontext_files: [a.md, ' b/c.md ', a.md, 3]",
+        &expect![[r#"["a.md", "b/c.md"]"#]],
+    );
+    for file in ["/etc/x", "../x", "a/../../x", r"a\b"] {
+        let (_folder, project) = project(&[(PLACE, &format!("context_file: '{file}'"))]);
+        let error = AgentContext::read(&project).unwrap_err().to_string();
+        assert!(error.ends_with("is not in this project"), "{error}");
+    }
+}
+
+#[test]
+fn without_the_extension_there_is_nothing() {
+    let (_folder, project) = project(&[]);
+    assert_eq!(AgentContext::read(&project).unwrap(), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
+    use std::os::unix::fs::symlink;
+    let outside = tempfile::tempdir().unwrap();
+    for (link, to) in [("AGENTS.md", "gone.md"), ("docs", "")] {
+        let (_folder, project) =
+            project(&[(PLACE, &format!("context_file: {}", if to.is_empty() { "docs/A.md" } else { link }))]);
+        symlink(outside.path().join(to), project.root().join(link)).unwrap();
+        let error = AgentContext::read(&project).unwrap_err().to_string();
+        assert!(error.ends_with("is not in this project"), "{error}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Features: the folders with a spec, a plan and tasks, and which of them is meant. Writes nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    Command, Project, SpeckitError, SpecsRoot, Variables, git, number, pointer::read_pointer,
+    project::led_to, roots,
+};
+
+/// Names that a sentence lists before it stops; the rest is in `/speckit status`.
+const NAMES_LISTED_MAX: usize = 12;
+
+/// A feature, by its folder. The folder need not be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feature {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// The name of the folder.
+    pub name: String,
+    /// The number in the name.
+    pub number: Option<u64>,
+}
+
+impl Feature {
+    /// The feature of this folder.
+    pub fn at(dir: PathBuf) -> Self {
+        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Self { number: number::number_of(&name), dir, name }
+    }
+
+    /// What to build, and why.
+    pub fn spec(&self) -> PathBuf {
+        self.dir.join("spec.md")
+    }
+
+    /// How it is built.
+    pub fn plan(&self) -> PathBuf {
+        self.dir.join("plan.md")
+    }
+
+    /// What is to be done.
+    pub fn tasks(&self) -> PathBuf {
+        self.dir.join("tasks.md")
+    }
+
+    /// What was looked up for the plan.
+    pub fn research(&self) -> PathBuf {
+        self.dir.join("research.md")
+    }
+
+    /// What is stored.
+    pub fn data_model(&self) -> PathBuf {
+        self.dir.join("data-model.md")
+    }
+
+    /// How it is tried.
+    pub fn quickstart(&self) -> PathBuf {
+        self.dir.join("quickstart.md")
+    }
+
+    /// What others may rely on.
+    pub fn contracts(&self) -> PathBuf {
+        self.dir.join("contracts")
+    }
+
+    /// Lists to review with.
+    pub fn checklists(&self) -> PathBuf {
+        self.dir.join("checklists")
+    }
+}
+
+/// Lists the features of the project in the order of their numbers, each once, whatever links lead to it.
+pub fn features(project: &Project, specs_root: &SpecsRoot) -> Result<Vec<Feature>, SpeckitError> {
+    let mut found: Vec<Feature> = Vec::new();
+    for root in roots::all(project, specs_root) {
+        for name in number::folders(&[&root])? {
+            let spelled = root.join(name);
+            let Some(dir) = led_to(&spelled).filter(|_| project.owns(&spelled)) else { continue };
+            let inside =
+                led_to(project.root()).and_then(|root| Some(dir.strip_prefix(root).ok()?.to_owned()));
+            let feature = Feature::at(inside.map_or(spelled, |inside| project.place(inside)));
+            let is_one = number::prefix_of(&feature.name).is_some() || feature.spec().is_file();
+            if is_one && !found.iter().any(|other| other.dir == feature.dir) {
+                found.push(feature);
+            }
+        }
+    }
+    found.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
+    Ok(found)
+}
+
+/// Who says which feature is meant, the strongest first.
+#[derive(Debug, Clone, Copy)]
+pub struct WhoAsks<'a> {
+    /// What the person typed: a number, a name, or a folder from the root.
+    pub named: Option<&'a str>,
+    /// What the session works on.
+    pub bound: Option<&'a Path>,
+    /// What the environment says.
+    pub variables: &'a Variables,
+    /// Where features are beside the places that all projects have.
+    pub specs_root: &'a SpecsRoot,
+}
+
+/// Who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The person, just now.
+    Named,
+    /// The session.
+    Bound,
+    /// The environment.
+    Variable,
+    /// The pointer of the project.
+    Pointer,
+    /// The branch that is checked out.
+    Branch,
+    /// Nobody: there is no other.
+    Only,
+}
+
+/// Finds the feature that is meant, and who said so.
+pub fn resolve(project: &Project, asked: WhoAsks<'_>) -> Result<(Feature, Origin), SpeckitError> {
+    if let Some(named) = asked.named {
+        return Ok((named_feature(project, named, asked.specs_root)?, Origin::Named));
+    }
+    if let Some(dir) = asked.bound {
+        return Ok((Feature::at(project.place(dir)), Origin::Bound));
+    }
+    if let Some(spelled) = &asked.variables.feature_directory {
+        return Ok((Feature::at(project.place(spelled)), Origin::Variable));
+    }
+    if let Some(dir) = read_pointer(project)? {
+        if !project.owns(&dir) {
+            let why = format!(
+                "it leads out of the project, to {}; name that folder yourself if you mean it, with --feature or \
+                 SPECIFY_FEATURE_DIRECTORY",
+                dir.display()
+            );
+            return Err(SpeckitError::broken(&project.specify("feature.json"), why));
+        }
+        return Ok((Feature::at(dir), Origin::Pointer));
+    }
+    unsaid(project, asked.specs_root)
+}
+
+/// Finds the feature of a project that says nothing, as a fresh clone does.
+fn unsaid(project: &Project, specs_root: &SpecsRoot) -> Result<(Feature, Origin), SpeckitError> {
+    let mut features = features(project, specs_root)?;
+    let branch = git::branch(project.root());
+    let prefix = branch.as_deref().and_then(|branch| number::prefix_of(branch.rsplit('/').next()?));
+    if let Some(prefix) = prefix {
+        let start = format!("{prefix}-");
+        let of_branch: Vec<&Feature> =
+            features.iter().filter(|feature| feature.name.starts_with(&start)).collect();
+        match of_branch.as_slice() {
+            [] => {}
+            [one] => return Ok(((*one).clone(), Origin::Branch)),
+            several => return Err(unclear("the branch fits several features", several.iter().copied())),
+        }
+    }
+    match features.len() {
+        0 => Err(SpeckitError::Unmet {
+            why: "the project has no feature yet".to_owned(),
+            next: Some(Command::Specify),
+        }),
+        1 => Ok((features.remove(0), Origin::Only)),
+        _ => Err(unclear("nothing says which feature is meant", features.iter())),
+    }
+}
+
+/// Finds what the person named: a folder from the root, a name, or a number.
+fn named_feature(project: &Project, named: &str, specs_root: &SpecsRoot) -> Result<Feature, SpeckitError> {
+    let named = named.trim();
+    if named.is_empty() {
+        return Err(SpeckitError::Invalid(
+            "the feature has no name; say its number or its folder".to_owned(),
+        ));
+    }
+    let features = features(project, specs_root)?;
+    if let Some(feature) = features.iter().find(|feature| feature.name == named) {
+        return Ok(feature.clone());
+    }
+    if let Ok(number) = number::parse_number(named) {
+        let fitting: Vec<&Feature> =
+            features.iter().filter(|feature| feature.number == Some(number)).collect();
+        match fitting.as_slice() {
+            [] => {}
+            [one] => return Ok((*one).clone()),
+            several => return Err(unclear("several features have this number", several.iter().copied())),
+        }
+    }
+    let dir = project.place(named);
+    if dir.is_dir() {
+        return Ok(Feature::at(dir));
+    }
+    Err(unclear(&format!("there is no feature {named:?}"), features.iter()))
+}
+
+fn unclear<'a>(why: &str, features: impl Iterator<Item = &'a Feature>) -> SpeckitError {
+    let names: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
+    let more = names.len().saturating_sub(NAMES_LISTED_MAX);
+    let listed = names.iter().take(NAMES_LISTED_MAX).copied().collect::<Vec<_>>().join(", ");
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let next = match names.as_slice() {
+        [] => "make one with /speckit.specify".to_owned(),
+        _ => format!("choose with /speckit use or --feature: {listed}{rest}"),
+    };
+    SpeckitError::Invalid(format!("{why}; {next}"))
+}

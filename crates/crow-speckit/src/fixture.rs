@@ -1,0 +1,26 @@
+//! Projects for tests, from their files.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::Project;
+
+/// A project with these files, and nothing else.
+pub(crate) fn project(files: &[(&str, &str)]) -> (TempDir, Project) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join(".specify")).unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let project = Project::at(folder.path());
+    (folder, project)
+}
+
+/// An outcome as tests compare it: without the folder of the test.
+pub(crate) fn shown(project: &Project, text: &str) -> String {
+    let real = project.root().canonicalize().unwrap();
+    text.replace(&real.display().to_string(), "$DIR").replace(&project.root().display().to_string(), "$DIR")
+}

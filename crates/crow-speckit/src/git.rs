@@ -1,0 +1,82 @@
+//! What a project's git folder says, read by hand: the branch, and which files are kept out on this machine. Starts no
+//! process and writes only where the repository proves to be the project's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Project, SpeckitError, project::led_to};
+
+/// The git folder of a project.
+struct Git {
+    /// The folder that has `.git`.
+    top: PathBuf,
+    /// Where the branch is said.
+    head: PathBuf,
+    /// Where what all checkouts share is; `None` when a file leads there that does not prove its right to.
+    common: Option<PathBuf>,
+}
+
+/// The branch that is checked out, if any.
+pub(crate) fn branch(root: &Path) -> Option<String> {
+    let text = Project::read(&find(root)?.head).ok()??;
+    Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
+}
+
+/// Keeps a file of the project out of git on this machine only; says whether that is news.
+pub(crate) fn exclude(root: &Path, file: &str) -> Result<bool, SpeckitError> {
+    let Some(git) = find(root) else { return Ok(false) };
+    let Some(common) = git.common else { return Ok(false) };
+    let list = common.join("info/exclude");
+    let is_inside = led_to(&list).is_some_and(|list| list.starts_with(&common));
+    let below = root.strip_prefix(&git.top).ok().and_then(Path::to_str);
+    let (true, Some(below)) = (is_inside, below) else { return Ok(false) };
+    let below = if below.is_empty() { String::new() } else { format!("/{}", escaped(below)) };
+    let line = format!("{below}/{file}");
+    let mut text = Project::read(&list)?.unwrap_or_default();
+    if text.lines().any(|other| other == line) {
+        return Ok(false);
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let info = common.join("info");
+    fs::create_dir_all(&info).map_err(|error| SpeckitError::io(&info, error))?;
+    Project::write(&list, &format!("{text}{line}\n"))?;
+    Ok(true)
+}
+
+/// Spells a path so that it is no pattern.
+fn escaped(path: &str) -> String {
+    path.chars().flat_map(|c| "\\*?[ ".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn find(root: &Path) -> Option<Git> {
+    for top in root.ancestors() {
+        let entry = top.join(".git");
+        let Ok(found) = fs::symlink_metadata(&entry) else { continue };
+        let top = top.to_owned();
+        if found.is_dir() {
+            let common = fs::canonicalize(&entry).ok();
+            return Some(Git { top, head: entry.join("HEAD"), common });
+        }
+        if found.is_file() {
+            let text = Project::read(&entry).ok()??;
+            let dir = top.join(text.trim().strip_prefix("gitdir:")?.trim_start());
+            let common = common(&dir, &entry);
+            return Some(Git { top, head: dir.join("HEAD"), common });
+        }
+        return None;
+    }
+    None
+}
+
+/// Finds what a worktree shares. Its own folder names the file that led there: a file that a stranger wrote into the
+/// project cannot arrange that.
+fn common(dir: &Path, entry: &Path) -> Option<PathBuf> {
+    let back = Project::read(&dir.join("gitdir")).ok()??;
+    if led_to(Path::new(back.trim()))? != led_to(entry)? {
+        return None;
+    }
+    let common = Project::read(&dir.join("commondir")).ok()??;
+    fs::canonicalize(dir.join(common.trim())).ok()
+}

@@ -1,0 +1,126 @@
+//! What Crow does itself of the bundled `git` extension: its settings, and the name of a new branch. Runs no git: who asks
+//! says which branches there are.
+
+mod branch;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::hooks::When;
+use crate::registry::EXTENSIONS;
+use crate::{Command, Project, SpeckitError, confined};
+
+pub use branch::{Branch, BranchFacts, BranchNumber, BranchWish, branch, exact_branch, is_feature_branch};
+
+/// The extension's settings.
+const FILE: &str = "git/git-config.yml";
+
+/// The first commit of a repository, where the settings do not say.
+const INIT_MESSAGE: &str = "Begin the project";
+
+/// The subject of a commit and a few lines; what is longer is a file in the wrong place.
+const MESSAGE_CHARS_MAX: usize = 2000;
+
+/// How branches are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchNumbering {
+    /// By the next number.
+    Sequential,
+    /// By the time.
+    Timestamp,
+}
+
+/// Who words a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitStyle {
+    /// The settings.
+    Fixed,
+    /// The model, by what changed.
+    Conventional,
+}
+
+/// The settings of the `git` extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitConfig {
+    /// How branches are told apart.
+    pub numbering: BranchNumbering,
+    /// What a branch is called; empty for `{number}-{slug}`. The shorthand `branch_prefix` is in it already.
+    pub branch_template: String,
+    /// What the first commit says.
+    pub init_commit_message: String,
+    /// Who words a commit.
+    pub commit_style: CommitStyle,
+    is_commit_default: bool,
+    commits: BTreeMap<String, AutoCommit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct AutoCommit {
+    is_enabled: bool,
+    message: Option<String>,
+}
+
+impl GitConfig {
+    /// Reads them; without a file nothing is committed and branches are called as usual.
+    pub fn read(project: &Project) -> Result<Self, SpeckitError> {
+        let path = project.specify(EXTENSIONS).join(FILE);
+        let said = match confined::read(project, &path)? {
+            Some(text) => confined::yaml(&path, &text)?,
+            None => Value::Null,
+        };
+        Ok(Self::of(&said))
+    }
+
+    /// What a commit at this event says; `None` where nothing is to be committed.
+    pub fn commit_message(&self, when: When, command: Command) -> Option<String> {
+        let commit = self.commits.get(&when.event(command));
+        let is_enabled = commit.map_or(self.is_commit_default, |commit| commit.is_enabled);
+        let message = commit.and_then(|commit| commit.message.clone());
+        is_enabled.then(|| message.unwrap_or_else(|| format!("Save the work {when} {command}")))
+    }
+
+    fn of(said: &Value) -> Self {
+        let word = |key: &str| message(said.get(key)).unwrap_or_default();
+        let template = word("branch_template");
+        let prefix = word("branch_prefix");
+        let commits = said.get("auto_commit").and_then(Value::as_object);
+        let events = commits.into_iter().flatten().filter(|(event, _)| *event != "default");
+        Self {
+            numbering: match word("branch_numbering").as_str() {
+                "timestamp" => BranchNumbering::Timestamp,
+                _ => BranchNumbering::Sequential,
+            },
+            branch_template: match (template.is_empty(), prefix.is_empty()) {
+                (true, false) => {
+                    format!("{}/{{number}}-{{slug}}", prefix.strip_suffix('/').unwrap_or(&prefix))
+                }
+                (true, true) | (false, _) => template,
+            },
+            init_commit_message: message(said.get("init_commit_message"))
+                .unwrap_or_else(|| INIT_MESSAGE.to_owned()),
+            commit_style: match word("commit_style").as_str() {
+                "conventional" => CommitStyle::Conventional,
+                _ => CommitStyle::Fixed,
+            },
+            is_commit_default: said.pointer("/auto_commit/default") == Some(&Value::Bool(true)),
+            commits: events.map(|(event, said)| (event.clone(), AutoCommit::of(said))).collect(),
+        }
+    }
+}
+
+impl AutoCommit {
+    /// Reads `true`, or a section. A section that does not say so is not enabled, whatever the default is.
+    fn of(said: &Value) -> Self {
+        let is_enabled = said.get("enabled").unwrap_or(said) == &Value::Bool(true);
+        Self { is_enabled, message: message(said.get("message")) }
+    }
+}
+
+fn message(said: Option<&Value>) -> Option<String> {
+    let text = said?.as_str()?.trim();
+    (!text.is_empty()).then(|| text.chars().filter(|c| *c != '\0').take(MESSAGE_CHARS_MAX).collect())
+}
+
+#[cfg(test)]
+mod tests;

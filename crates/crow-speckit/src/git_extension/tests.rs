@@ -1,0 +1,144 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::fixture::project;
+
+const PLACE: &str = ".specify/extensions/git/git-config.yml";
+
+fn config(yaml: &str) -> GitConfig {
+    let (_folder, project) = project(&[(PLACE, yaml)]);
+    GitConfig::read(&project).unwrap()
+}
+
+fn names(words: &str) -> Vec<String> {
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn check(yaml: &str, there: &str, wish: BranchWish<'_>, expect: &Expect) {
+    let (directories, branches) = (names("001-a 004-b 20260101-101010-c 12-d"), names(there));
+    let facts =
+        BranchFacts { directories: &directories, branches: &branches, author: "Ada L.", app: "photo app" };
+    expect.assert_eq(&match branch(&config(yaml), &facts, &wish) {
+        Ok(branch) => format!("{} ({})", branch.name, branch.number),
+        Err(error) => format!("error: {error}"),
+    });
+}
+
+fn next(description: &str) -> BranchWish<'_> {
+    BranchWish { number: BranchNumber::Next, short_name: None, description }
+}
+
+#[test]
+fn branches_count_on_from_directories_and_branches() {
+    check("", "main", next("I want to add API for the DB"), &expect!["005-api-db (005)"]);
+    check(
+        "",
+        "010-x feature/011-y 20260101-101010-z 1234567-123456-w",
+        next("a photo album"),
+        &expect!["012-photo-album (012)"],
+    );
+    check("", "99999999999999999999-x", next("one two three four five"), &expect!["005-one-two-three (005)"]);
+    let wish = BranchWish { number: BranchNumber::Given(7), short_name: Some("X_y z!"), description: "" };
+    check("", "", wish, &expect!["007-x-y-z (007)"]);
+    let wish = BranchWish { number: BranchNumber::Timestamp("20261122-030405"), ..next("sign in") };
+    check("", "", wish, &expect!["20261122-030405-sign (20261122-030405)"]);
+    check(
+        "",
+        "",
+        next("写真"),
+        &expect!["error: nothing in these words can name a branch; give a short name of letters and digits"],
+    );
+}
+
+#[test]
+fn templates_have_a_scope_of_their_own() {
+    let template = "branch_template: '{author}/{app}/{number}-{slug}'";
+    check(
+        template,
+        "010-x ada-l/photo-app/006-y other/009-z",
+        next("sign in"),
+        &expect!["ada-l/photo-app/007-sign (007)"],
+    );
+    check(
+        "branch_prefix: features/{app}/",
+        "features/photo-app/020-x",
+        next("sign in"),
+        &expect!["features/photo-app/021-sign (021)"],
+    );
+    for template in
+        ["{slug}", "{slug}/{number}-x", "{number}/x", "x-{number}-{slug}", "{number}-{slug}-{number}"]
+    {
+        let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+        let config = config(&format!("branch_template: '{template}'"));
+        let error = branch(&config, &facts, &next("sign in")).unwrap_err().to_string();
+        assert!(error.starts_with("the branch_template"), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_git_would_misread_is_refused() {
+    for template in [
+        "-f/{number}-x",
+        "a..b/{number}-x",
+        "a b/{number}-x",
+        "a.lock/{number}-x",
+        "/{number}-x",
+        "@{/{number}-x",
+        "a\\n/{number}-x",
+    ] {
+        let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+        let config = config(&format!("branch_template: \"{template}\""));
+        assert!(branch(&config, &facts, &next("sign in")).is_err(), "{template}");
+    }
+    assert!(exact_branch("-D").is_err());
+    assert!(exact_branch("").is_err());
+    assert_eq!(exact_branch("feat/004-x").unwrap().number, "004");
+    assert_eq!(exact_branch("20260101-101010-x").unwrap().number, "20260101-101010");
+    assert_eq!(exact_branch("mine").unwrap().number, "mine");
+}
+
+#[test]
+fn a_long_name_is_cut() {
+    let long = "word".repeat(80);
+    let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+    let made = branch(&config(""), &facts, &BranchWish { short_name: Some(&long), ..next("") }).unwrap();
+    assert!(made.is_cut);
+    assert_eq!(made.name.len(), 244);
+    let prefix = format!("branch_prefix: {}", "p".repeat(300));
+    assert!(branch(&config(&prefix), &facts, &next("sign in")).is_err());
+}
+
+#[test]
+fn branches_of_features_are_told_from_others() {
+    for name in ["001-x", "1234-x", "a/b/001-x", "20260101-101010-x", "12345678-x"] {
+        assert!(is_feature_branch(name), "{name}");
+    }
+    for name in ["main", "12-x", "1234567-123456-x", "20260101-101010", "001", "x-001"] {
+        assert!(!is_feature_branch(name), "{name}");
+    }
+}
+
+#[test]
+fn commits_are_made_where_the_settings_want_them() {
+    let said = config(
+        "auto_commit:\n  default: true\n  after_plan: {enabled: true, message: 'Plan it'}\n  after_tasks: {message: x}\n  \
+         before_plan: true\n  before_tasks: no\n  after_clarify: {enabled: 'true'}\ncommit_style: conventional\n",
+    );
+    let message = |when, command| said.commit_message(when, command);
+    assert_eq!(message(When::After, Command::Plan).as_deref(), Some("Plan it"));
+    assert_eq!(message(When::After, Command::Tasks), None);
+    assert_eq!(message(When::Before, Command::Plan).as_deref(), Some("Save the work before /speckit.plan"));
+    assert_eq!(message(When::Before, Command::Tasks), None);
+    assert_eq!(message(When::After, Command::Clarify), None);
+    assert_eq!(
+        message(When::After, Command::Specify).as_deref(),
+        Some("Save the work after /speckit.specify")
+    );
+    assert_eq!(said.commit_style, CommitStyle::Conventional);
+    let (_folder, project) = project(&[]);
+    let usual = GitConfig::read(&project).unwrap();
+    assert_eq!(usual.commit_message(When::After, Command::Plan), None);
+    assert_eq!(usual.numbering, BranchNumbering::Sequential);
+    assert_eq!(config("branch_numbering: timestamp").numbering, BranchNumbering::Timestamp);
+}

@@ -1,0 +1,136 @@
+//! What a project wants to be run before and after a command: which hooks, in which order, under which conditions. Runs
+//! none of them.
+
+mod condition;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::confined::{self, is_truthy};
+use crate::extension::line;
+use crate::{Command, Project, SpeckitError, registry};
+
+use condition::Condition;
+
+/// Where hooks are written down.
+const FILE: &str = "extensions.yml";
+
+/// All bundled extensions together have four for one event; each may cost the person a question.
+const HOOKS_MAX: usize = 32;
+
+/// On which side of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum When {
+    /// Before anything is written.
+    Before,
+    /// When it is done.
+    After,
+}
+
+impl When {
+    /// The name of the event, such as `before_plan`.
+    pub fn event(self, command: Command) -> String {
+        format!("{self}_{}", command.as_str())
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Before => "before",
+            Self::After => "after",
+        })
+    }
+}
+
+/// Something to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Who wants it.
+    pub extension: String,
+    /// The command to run, such as `speckit.git.commit`.
+    pub command: String,
+    /// Whether the person is asked first.
+    pub is_optional: bool,
+    /// The question; may be empty.
+    pub prompt: String,
+    /// What it does; may be empty.
+    pub description: String,
+}
+
+/// The hooks of a project.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    project: Project,
+    events: Map<String, Value>,
+}
+
+impl Hooks {
+    /// Reads them; a project without the file has none. An error does not stop a command: it is shown, and no hook is run.
+    pub fn read(project: &Project) -> Result<Self, SpeckitError> {
+        let path = project.specify(FILE);
+        let said = match confined::read(project, &path)? {
+            Some(text) => confined::yaml(&path, &text)?,
+            None => Value::Null,
+        };
+        let events = match said {
+            Value::Object(mut said) => match said.remove("hooks") {
+                Some(Value::Object(events)) => events,
+                _ => Map::new(),
+            },
+            Value::Null => Map::new(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(SpeckitError::broken(&path, "it is not a list of settings"));
+            }
+        };
+        let is_long = |list: &Value| list.as_array().is_some_and(|list| list.len() > HOOKS_MAX);
+        if let Some((event, _)) = events.iter().find(|(_, list)| is_long(list)) {
+            let why = format!("it has more than {HOOKS_MAX} hooks for {}", line(event));
+            return Err(SpeckitError::broken(&path, why));
+        }
+        Ok(Self { project: project.clone(), events })
+    }
+
+    /// The hooks of an event whose conditions hold, in the order in which they run.
+    pub fn of(&self, when: When, command: Command, env: &dyn Fn(&str) -> Option<String>) -> Vec<Hook> {
+        let listed = self.events.get(&when.event(command)).and_then(Value::as_array);
+        let is_wanted = |hook: &&Value| hook.get("enabled").is_none_or(is_truthy);
+        let mut hooks: Vec<&Value> = listed.into_iter().flatten().filter(is_wanted).collect();
+        hooks.sort_by_key(|hook| registry::priority(hook.get("priority")));
+        hooks.into_iter().filter(|hook| self.holds(hook, env)).filter_map(hook).collect()
+    }
+
+    fn holds(&self, hook: &Value, env: &dyn Fn(&str) -> Option<String>) -> bool {
+        match hook.get("condition") {
+            Some(said) if is_truthy(said) => {
+                let extension = word(hook, "extension");
+                let condition = said.as_str().and_then(Condition::parse);
+                condition.is_some_and(|condition| condition.holds(&self.project, extension, env))
+            }
+            Some(_) | None => true,
+        }
+    }
+}
+
+fn hook(said: &Value) -> Option<Hook> {
+    let command = word(said, "command").trim();
+    // It is looked up among commands, and shown to the person.
+    if !command.split('.').all(confined::is_name) {
+        return None;
+    }
+    Some(Hook {
+        extension: line(word(said, "extension")),
+        command: command.to_owned(),
+        is_optional: said.get("optional").is_none_or(is_truthy),
+        prompt: line(word(said, "prompt")),
+        description: line(word(said, "description")),
+    })
+}
+
+fn word<'a>(said: &'a Value, key: &str) -> &'a str {
+    said.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! How layers become one text: from the nearest that replaces all below it, upwards. Reads nothing itself.
+
+use crate::registry::Strategy;
+use crate::{PromptKind, SpeckitError};
+
+use super::stack::{Found, Source};
+
+/// Where a layer that stands around another wants it.
+const PLACE: &str = "{CORE_TEMPLATE}";
+
+/// What stands between two layers.
+const GAP: &str = "\n\n";
+
+/// As much as one file may have: a layer that names the place a thousand times does not fill the memory.
+const COMPOSED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A stretch of a prompt that is written in one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// How it is written.
+    pub kind: PromptKind,
+    /// What it says.
+    pub text: String,
+}
+
+impl Part {
+    pub(crate) fn markdown(text: String) -> Self {
+        Self { kind: PromptKind::Markdown, text }
+    }
+}
+
+/// Composes layers, the strongest first, of what each says. Those above the base are Markdown.
+pub(crate) fn compose(name: &str, layers: Vec<(&Found, Part)>) -> Result<Vec<Part>, SpeckitError> {
+    let is_base = |(layer, _): &(&Found, Part)| layer.strategy == Strategy::Replace;
+    let Some(base) = layers.iter().position(is_base) else {
+        let why =
+            format!("{name} has layers that add to it, and none that they add to; add one that replaces");
+        return Err(SpeckitError::Invalid(why));
+    };
+    let mut parts = Vec::new();
+    for (layer, part) in layers.into_iter().take(base + 1).rev() {
+        parts = match layer.strategy {
+            Strategy::Replace => vec![part],
+            Strategy::Prepend | Strategy::Append | Strategy::Wrap => joined(layer, part.text, parts)?,
+        };
+    }
+    Ok(parts)
+}
+
+fn joined(layer: &Found, text: String, below: Vec<Part>) -> Result<Vec<Part>, SpeckitError> {
+    let n_places = match layer.strategy {
+        Strategy::Replace => 0,
+        Strategy::Prepend | Strategy::Append => 1,
+        Strategy::Wrap => text.matches(PLACE).count(),
+    };
+    let n_bytes: usize = below.iter().map(|part| part.text.len()).sum();
+    if n_bytes.saturating_mul(n_places).saturating_add(text.len()) > COMPOSED_BYTES_MAX {
+        return Err(refused(layer, &format!("with it, there are more than {COMPOSED_BYTES_MAX} bytes")));
+    }
+    let mut parts = Vec::new();
+    match layer.strategy {
+        Strategy::Replace => push(&mut parts, Part::markdown(text)),
+        Strategy::Prepend => {
+            push(&mut parts, Part::markdown(text + GAP));
+            below.into_iter().for_each(|part| push(&mut parts, part));
+        }
+        Strategy::Append => {
+            below.into_iter().for_each(|part| push(&mut parts, part));
+            push(&mut parts, Part::markdown(format!("{GAP}{text}")));
+        }
+        Strategy::Wrap if n_places == 0 => {
+            return Err(refused(layer, &format!("it stands around another and has no {PLACE}")));
+        }
+        Strategy::Wrap => {
+            for (n, stretch) in text.split(PLACE).enumerate() {
+                if n > 0 {
+                    below.iter().cloned().for_each(|part| push(&mut parts, part));
+                }
+                push(&mut parts, Part::markdown(stretch.to_owned()));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Adds a part; Markdown beside Markdown is one.
+fn push(parts: &mut Vec<Part>, part: Part) {
+    match parts.last_mut() {
+        _ if part.text.is_empty() => {}
+        Some(last) if last.kind == PromptKind::Markdown && part.kind == PromptKind::Markdown => {
+            last.text.push_str(&part.text);
+        }
+        _ => parts.push(part),
+    }
+}
+
+fn refused(layer: &Found, why: &str) -> SpeckitError {
+    match &layer.source {
+        Source::Project(path) | Source::Own(path) => SpeckitError::broken(path, why),
+        Source::BuiltIn(_) => SpeckitError::Invalid(why.to_owned()),
+    }
+}
+
+/// Splits the front matter, without its fences, from what follows it.
+pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
+    let is_fence = |line: &str| line.trim_end_matches(['\r', '\n']) == "---";
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else { return (None, text) };
+    let mut end = first.len();
+    for line in lines {
+        if is_fence(line) {
+            return (Some(&text[first.len()..end]), &text[end + line.len()..]);
+        }
+        end += line.len();
+    }
+    (None, text)
+}

@@ -1,0 +1,60 @@
+//! Our own prompts, by the command or the moment that they are for.
+
+use crate::Command;
+
+/// The prompt that a command begins with.
+pub fn built_in(command: Command) -> &'static str {
+    match command {
+        Command::Constitution => include_str!("../../prompts/speckit_constitution.jinja2"),
+        Command::Specify => include_str!("../../prompts/speckit_specify.jinja2"),
+        Command::Clarify => include_str!("../../prompts/speckit_clarify.jinja2"),
+        Command::Plan => include_str!("../../prompts/speckit_plan.jinja2"),
+        Command::Checklist => include_str!("../../prompts/speckit_checklist.jinja2"),
+        Command::Tasks => include_str!("../../prompts/speckit_tasks.jinja2"),
+        Command::Analyze => include_str!("../../prompts/speckit_analyze.jinja2"),
+        Command::Implement => include_str!("../../prompts/speckit_implement.jinja2"),
+        Command::Converge => include_str!("../../prompts/speckit_converge.jinja2"),
+    }
+}
+
+/// A moment within a command, or before it, that has words of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// The next task of a list.
+    Task,
+    /// A task for a child agent.
+    Child,
+    /// What a check found.
+    Repair,
+    /// An answer that came as the person's next words.
+    Answer,
+    /// A short name for a new feature.
+    ShortName,
+}
+
+impl Aside {
+    /// Every one of them.
+    pub const ALL: [Self; 5] = [Self::Task, Self::Child, Self::Repair, Self::Answer, Self::ShortName];
+
+    /// The name behind `speckit_` in the file's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Child => "child",
+            Self::Repair => "repair",
+            Self::Answer => "answer",
+            Self::ShortName => "short_name",
+        }
+    }
+
+    /// Our words for it.
+    pub fn built_in(self) -> &'static str {
+        match self {
+            Self::Task => include_str!("../../prompts/speckit_task.jinja2"),
+            Self::Child => include_str!("../../prompts/speckit_child.jinja2"),
+            Self::Repair => include_str!("../../prompts/speckit_repair.jinja2"),
+            Self::Answer => include_str!("../../prompts/speckit_answer.jinja2"),
+            Self::ShortName => include_str!("../../prompts/speckit_short_name.jinja2"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+use crate::fixture::{project, shown};
+
+#[track_caller]
+fn check(registry: &str, expect: &Expect) {
+    let (_folder, project) = project(&[
+        (".specify/presets/.registry", registry),
+        (".specify/presets/zebra/preset.yml", ""),
+        (".specify/presets/.hidden/preset.yml", ""),
+        (".specify/presets/not an id/preset.yml", ""),
+    ]);
+    let said = match presets(&project) {
+        Ok(presets) => presets.into_iter().map(|preset| preset.id).collect::<Vec<_>>().join(" "),
+        Err(error) => shown(&project, &error.to_string()),
+    };
+    expect.assert_eq(&said);
+}
+
+#[test]
+fn presets_come_by_priority_and_then_by_id() {
+    check(
+        r#"{"presets": {"d": {}, "b": {"priority": 3}, "a": {"priority": 30}, "c": {"priority": 0}}}"#,
+        &expect!["b c d a"],
+    );
+    check(
+        r#"{"presets": {"a": {"enabled": false}, "b": {"enabled": null}, "c": 7, "d": {"enabled": "no"}}}"#,
+        &expect!["d"],
+    );
+}
+
+#[test]
+fn a_registry_that_is_none_leaves_the_folders() {
+    check("", &expect!["zebra"]);
+    check(r#"{"presets": []}"#, &expect!["zebra"]);
+    check("{}", &expect![""]);
+}
+
+#[test]
+fn ids_that_lead_elsewhere_are_refused() {
+    check(
+        r#"{"presets": {"../x": {}}}"#,
+        &expect![[
+            r#"$DIR/.specify/presets/.registry cannot be used: "../x" is not an id: ids have small letters, digits and hyphens"#
+        ]],
+    );
+    check(
+        r#"{"presets": {"/etc": {}}}"#,
+        &expect![[
+            r#"$DIR/.specify/presets/.registry cannot be used: "/etc" is not an id: ids have small letters, digits and hyphens"#
+        ]],
+    );
+    check(
+        r#"{"presets": {"": {}}}"#,
+        &expect![[
+            r#"$DIR/.specify/presets/.registry cannot be used: "" is not an id: ids have small letters, digits and hyphens"#
+        ]],
+    );
+}
+
+#[test]
+fn priorities_are_numbers_from_one() {
+    for (said, is) in [
+        (json!(3), 3),
+        (json!("4"), 4),
+        (json!(5.9), 5),
+        (json!(0), 10),
+        (json!(-2), 10),
+        (json!(true), 10),
+        (json!("x"), 10),
+        (json!("5.0"), 10),
+        (json!(null), 10),
+        (json!([1]), 10),
+    ] {
+        assert_eq!(priority(Some(&said)), is, "{said}");
+    }
+    assert_eq!(priority(None), 10);
+}
+
+#[test]
+fn too_many_are_refused() {
+    let ids: Vec<String> = (0..=INSTALLED_MAX).map(|n| format!(r#""p{n}": {{}}"#)).collect();
+    check(
+        &format!(r#"{{"presets": {{{}}}}}"#, ids.join(",")),
+        &expect!["$DIR/.specify/presets cannot be used: more than 128 are installed"],
+    );
+}
+
+#[test]
+fn a_manifest_that_would_blow_up_is_an_error_and_not_a_crash() {
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n";
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    for text in [bomb, &deep, "\0", "%", "a: b: c", "- - -", "? ?", "!!python/object:os.system x", "<<: *x"] {
+        let (_folder, project) = project(&[(".specify/presets/a/preset.yml", text)]);
+        let preset = presets(&project).unwrap().remove(0);
+        assert!(provided(&project, &preset).is_err(), "{text}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Fills what is known before anybody thinks into the header of a page. Pure.
+
+/// What a page's header is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header<'a> {
+    /// What the folder of the feature is called.
+    pub(crate) name: &'a str,
+    /// The day, as ISO spells it.
+    pub(crate) date: &'a str,
+    /// What the person said it is; empty where a page does not say that.
+    pub(crate) description: &'a str,
+}
+
+/// Replaces what the header has in brackets. One pass: what a person typed is never looked at for brackets.
+pub(crate) fn fill(page: &str, header: Header<'_>) -> String {
+    let title = title(header.name);
+    // A header is one line, whatever was typed into it.
+    let description = header.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let places = [
+        ("[FEATURE NAME]", title.as_str()),
+        ("[FEATURE]", title.as_str()),
+        ("[###-feature-name]", header.name),
+        ("[DATE]", header.date),
+        ("$ARGUMENTS", description.as_str()),
+    ];
+    let mut filled = String::with_capacity(page.len());
+    let mut rest = page;
+    while let Some(at) = rest.find(['[', '$']) {
+        let (before, after) = rest.split_at(at);
+        filled.push_str(before);
+        let place = places.iter().find(|(place, text)| after.starts_with(place) && !text.is_empty());
+        let (n_bytes, text) = match place {
+            Some((place, text)) => (place.len(), *text),
+            None => (1, &after[..1]),
+        };
+        filled.push_str(text);
+        rest = &after[n_bytes..];
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// Makes a title of a folder's name.
+fn title(name: &str) -> String {
+    let words =
+        crate::number::prefix_of(name).map_or(name, |prefix| &name[prefix.len() + 1..]).replace('-', " ");
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(page: &str, expected: &str) {
+        let header = Header {
+            name: "001-photo-albums",
+            date: "2026-01-02",
+            description: "albums\n## [DATE] of `$ARGUMENTS`",
+        };
+        assert_eq!(fill(page, header), expected);
+    }
+
+    #[test]
+    fn a_header_is_filled_in_one_pass() {
+        check("# Spec: [FEATURE NAME]\n", "# Spec: Photo albums\n");
+        check("`[###-feature-name]` | [DATE] | [link]", "`001-photo-albums` | 2026-01-02 | [link]");
+        check("said: \"$ARGUMENTS\" $5 [", "said: \"albums ## [DATE] of `$ARGUMENTS`\" $5 [");
+        check("Größe [FEATURE]é", "Größe Photo albumsé");
+    }
+
+    #[test]
+    fn what_is_not_known_stays() {
+        let header = Header { name: "20260101-120000-übung", date: "2026-01-02", description: "" };
+        assert_eq!(fill("[FEATURE] $ARGUMENTS", header), "Übung $ARGUMENTS");
+    }
+}

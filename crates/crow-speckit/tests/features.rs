@@ -1,0 +1,631 @@
+//! Features on a disk: where a project begins, which feature is meant, how a new one is made.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
+
+use crow_speckit::{
+    Feature, Need, NewFeature, Numbering, Page, Project, SpeckitError, SpecsLink, SpecsRoot, Variables,
+    WhoAsks, check_needs, create, docs, features, init, needs_of, resolve, setup_plan, setup_tasks,
+    specs_root, would_create, write_pointer,
+};
+use expect_test::{Expect, expect};
+
+/// A folder with a project in it, so that links have somewhere else to lead to.
+struct Disk {
+    folder: tempfile::TempDir,
+    project: Project,
+}
+
+impl Disk {
+    /// Makes what the words say: `a/` a folder, `a=text` a file, `a->b` a link; `%` is a space and `~` ends a line.
+    fn new(things: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap().join("project");
+        fs::create_dir(&root).unwrap();
+        let disk = Self { folder, project: Project::at(root) };
+        disk.add(things);
+        disk
+    }
+
+    fn add(&self, things: &str) {
+        let at = |name: &str| {
+            let path = self.project.root().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            path
+        };
+        for thing in things.split_whitespace() {
+            if let Some((link, to)) = thing.split_once("->") {
+                symlink(to, at(link)).unwrap();
+            } else if let Some((file, text)) = thing.split_once('=') {
+                fs::write(at(file), text.replace('%', " ").replace('~', "\n")).unwrap();
+            } else {
+                fs::create_dir_all(at(thing)).unwrap();
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.project.root().join(name)).unwrap_or_default()
+    }
+
+    /// Every file and link of the project.
+    fn tree(&self) -> String {
+        let mut lines = Vec::new();
+        let mut folders = vec![self.project.root().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let shown = self.project.shown(&path);
+                if path.is_symlink() {
+                    lines.push(format!("{shown} -> {}\n", fs::read_link(&path).unwrap().display()));
+                } else if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    lines.push(format!("{shown}: {}\n", fs::read_to_string(&path).unwrap().trim_end()));
+                }
+            }
+        }
+        lines.sort();
+        lines.concat()
+    }
+
+    /// Shows what was found, or the error with the command that helps.
+    fn told<T>(&self, result: Result<T, SpeckitError>, show: impl Fn(T) -> String) -> String {
+        let text = match result {
+            Ok(found) => show(found),
+            Err(SpeckitError::Unmet { why, next }) => {
+                format!("unmet: {why}; {}", next.map(|next| next.to_string()).unwrap_or_default())
+            }
+            Err(error) => format!("error: {error}"),
+        };
+        text.replace(&fs::canonicalize(self.folder.path()).unwrap().display().to_string(), "$DIR")
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "pages are found this way")]
+fn pages(name: &str) -> Result<Page, SpeckitError> {
+    let text = match name {
+        "spec-template" => "# [FEATURE NAME] [###-feature-name] [DATE] $ARGUMENTS",
+        "plan-template" => "# [FEATURE] [DATE]",
+        _ => name,
+    };
+    Ok(Page { name: name.to_owned(), text: text.to_owned() })
+}
+
+fn now() -> jiff::Zoned {
+    "2026-01-02T03:04:05[UTC]".parse().unwrap()
+}
+
+/// Hands over a new feature that words describe: `name=`, `number=`, `time`, `dir=`, `root=`, `nolink`; the rest is what it is.
+fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
+    const OPTIONS: [&str; 6] = ["name=", "number=", "time", "dir=", "root=", "nolink"];
+    let option = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name));
+    let told = words.split(' ').filter(|word| !OPTIONS.iter().any(|option| word.starts_with(option)));
+    let description = told.collect::<Vec<_>>().join(" ");
+    let numbering = match (option("number="), option("time")) {
+        (Some(number), _) => Numbering::Prefer(number.parse().unwrap()),
+        (None, Some(_)) => Numbering::Timestamp,
+        (None, None) => Numbering::Next,
+    };
+    act(&NewFeature {
+        description: &description,
+        short_name: option("name="),
+        numbering,
+        dir: option("dir="),
+        specs_root: &option("root=").map_or(Ok(SpecsRoot::Auto), SpecsRoot::parse).unwrap(),
+        specs_link: if option("nolink").is_some() { SpecsLink::Off } else { SpecsLink::Auto },
+        now: &now(),
+    })
+}
+
+/// Makes a feature in a project with these things and shows what is there afterwards.
+#[track_caller]
+fn check_create(things: &str, words: &str, expected: &Expect) {
+    let disk = Disk::new(things);
+    let before = disk.tree();
+    let show = |made: crow_speckit::Created| {
+        let dir = disk.project.shown(&made.feature.dir);
+        made.notes.iter().fold(dir, |told, note| format!("{told}\nnote: {note}"))
+    };
+    let foretold = new_feature(words, |new| would_create(&disk.project, new).map(|made| made.feature));
+    assert_eq!(disk.tree(), before, "telling the name wrote something");
+    let made = new_feature(words, |new| create(&disk.project, new, &pages));
+    if let (Ok(foretold), Ok(made)) = (&foretold, &made) {
+        assert_eq!(foretold.name, made.feature.name);
+    }
+    let own = [".specify/crow/.gitignore: *\n", ".specify/crow/lock: \n"];
+    let tree = own.iter().fold(disk.tree(), |tree, line| tree.replace(line, ""));
+    expected.assert_eq(&format!("{}\n{tree}", disk.told(made, show)));
+}
+
+#[test]
+fn a_feature_of_a_fresh_project_is_seen_by_programs_that_look_into_specs() {
+    check_create(
+        "",
+        "name=photo-albums sort photos",
+        &expect![[r#"
+        .specify/specs/001-photo-albums
+        .specify/specs/001-photo-albums/checklists/requirements.md: requirements-template
+        .specify/specs/001-photo-albums/spec.md: # Photo albums 001-photo-albums 2026-01-02 sort photos
+        specs -> .specify/specs
+    "#]],
+    );
+    check_create(
+        "",
+        "nolink sort my photos",
+        &expect![[r#"
+        .specify/specs/001-sort-photos
+        .specify/specs/001-sort-photos/checklists/requirements.md: requirements-template
+        .specify/specs/001-sort-photos/spec.md: # Sort photos 001-sort-photos 2026-01-02 sort my photos
+    "#]],
+    );
+}
+
+#[test]
+fn a_feature_goes_where_the_others_are() {
+    let check = |things: &str, expected: &str| {
+        let disk = Disk::new(things);
+        let made = new_feature("sort photos", |new| create(&disk.project, new, &pages));
+        assert_eq!(disk.told(made, |made| disk.project.shown(&made.feature.dir)), expected, "{things}");
+    };
+    check("specs/003-x/", "specs/004-sort-photos");
+    check(".specify/init-options.json={}", "specs/001-sort-photos");
+    check(
+        ".specify/specs/ specs->.specify/specs .specify/init-options.json={}",
+        ".specify/specs/001-sort-photos",
+    );
+    check("specs/ .specify/specs->../specs specs/002-x/", "specs/003-sort-photos");
+    check("specs/003-x/ .specify/specs/007-y/", "specs/008-sort-photos");
+    check("specs/003-x/ specs/004-sort-photos=file", "specs/005-sort-photos");
+}
+
+#[test]
+fn another_folder_of_that_name_is_told_of() {
+    check_create(
+        "specs/rspec.rb=x",
+        "sort photos",
+        &expect![[r#"
+        .specify/specs/001-sort-photos
+        note: something else is named specs: programs that look only into specs/ do not see the features in .specify/specs/ and count from 001
+        .specify/specs/001-sort-photos/checklists/requirements.md: requirements-template
+        .specify/specs/001-sort-photos/spec.md: # Sort photos 001-sort-photos 2026-01-02 sort photos
+        specs/rspec.rb: x
+    "#]],
+    );
+}
+
+#[test]
+fn a_number_that_is_taken_is_told_of() {
+    check_create(
+        "specs/003-x/",
+        "number=3 sort photos",
+        &expect![[r#"
+        specs/004-sort-photos
+        note: the number 003 is taken; 004 is used
+        specs/004-sort-photos/checklists/requirements.md: requirements-template
+        specs/004-sort-photos/spec.md: # Sort photos 004-sort-photos 2026-01-02 sort photos
+    "#]],
+    );
+    check_create(
+        "specs/003-x/",
+        "time sort photos",
+        &expect![[r#"
+        specs/20260102-030405-sort-photos
+        specs/20260102-030405-sort-photos/checklists/requirements.md: requirements-template
+        specs/20260102-030405-sort-photos/spec.md: # Sort photos 20260102-030405-sort-photos 2026-01-02 sort photos
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_a_feature_writes_nothing() {
+    check_create(
+        "",
+        " ",
+        &expect![[r#"
+        error: there is no description; say what to build and why
+    "#]],
+    );
+    check_create(
+        "",
+        "!?",
+        &expect![[r#"
+        error: the name has neither a letter nor a digit; choose one with --short-name, such as user-auth
+    "#]],
+    );
+    check_create(
+        "../elsewhere/ specs->../elsewhere .specify/init-options.json={}",
+        "sort photos",
+        &expect![[r#"
+            error: $DIR/project/specs cannot be used: a link in it leads out of the project; put a folder in its place, or set speckit.specs_root
+            .specify/init-options.json: {}
+            specs -> ../elsewhere
+        "#]],
+    );
+    check_create(
+        "specs/001-x/ ../elsewhere/ .specify/crow->../../elsewhere",
+        "sort photos",
+        &expect![[r#"
+            error: $DIR/project/.specify/crow cannot be used: a link in it leads out of the project
+            .specify/crow -> ../../elsewhere
+        "#]],
+    );
+}
+
+#[test]
+fn a_folder_that_is_named_is_taken_as_it_is() {
+    check_create(
+        "",
+        "dir=docs/albums/ sort photos",
+        &expect![[r#"
+        docs/albums
+        docs/albums/checklists/requirements.md: requirements-template
+        docs/albums/spec.md: # Albums albums 2026-01-02 sort photos
+    "#]],
+    );
+    check_create(
+        "docs/albums/spec.md=mine",
+        "dir=docs/albums sort photos",
+        &expect![[r#"
+        error: docs/albums has a spec already; name another folder
+        docs/albums/spec.md: mine
+    "#]],
+    );
+    check_create(
+        "../elsewhere/ docs->../elsewhere",
+        "dir=docs/albums sort photos",
+        &expect![[r#"
+        error: $DIR/project/docs/albums/checklists cannot be used: a link in it leads out of the project
+        docs -> ../elsewhere
+    "#]],
+    );
+    check_create(
+        "specs/001-x/",
+        "root=features sort photos",
+        &expect![[r#"
+        features/002-sort-photos
+        features/002-sort-photos/checklists/requirements.md: requirements-template
+        features/002-sort-photos/spec.md: # Sort photos 002-sort-photos 2026-01-02 sort photos
+    "#]],
+    );
+}
+
+#[test]
+fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
+    let disk = Disk::new("");
+    let broken = |name: &str| match name {
+        "requirements-template" => Err(SpeckitError::Invalid("no page".to_owned())),
+        _ => pages(name),
+    };
+    let made = new_feature("sort photos", |new| create(&disk.project, new, &broken));
+    assert_eq!(disk.told(made, |_| "made".to_owned()), "error: no page");
+    assert_eq!(fs::read_dir(disk.project.root()).unwrap().count(), 0);
+}
+
+#[test]
+fn many_at_once_never_share_a_number() {
+    const N: u64 = 24;
+    let disk = Disk::new("");
+    let start = Barrier::new(usize::try_from(N).unwrap());
+    thread::scope(|scope| {
+        for n in 0..N {
+            let (disk, start) = (&disk, &start);
+            scope.spawn(move || {
+                start.wait();
+                new_feature(&format!("feature called{n}"), |new| create(&disk.project, new, &pages).unwrap())
+            });
+        }
+    });
+    let features = features(&disk.project, &SpecsRoot::Auto).unwrap();
+    let numbers: Vec<Option<u64>> = features.iter().map(|feature| feature.number).collect();
+    assert_eq!(numbers, (1..=N).map(Some).collect::<Vec<_>>());
+}
+
+/// Resolves in a project with these things; the words are `named=`, `bound=` and `variable=`.
+#[track_caller]
+fn check_resolve(things: &str, words: &str, expected: &str) {
+    let disk = Disk::new(things);
+    let option = |name: &str| words.split_whitespace().find_map(|word| word.strip_prefix(name));
+    let variables =
+        Variables { feature_directory: option("variable=").map(str::to_owned), ..Variables::default() };
+    let asked = WhoAsks {
+        named: option("named="),
+        bound: option("bound=").map(Path::new),
+        variables: &variables,
+        specs_root: &SpecsRoot::Auto,
+    };
+    let told = disk.told(resolve(&disk.project, asked), |(feature, origin)| {
+        format!("{} by {origin:?}", disk.project.shown(&feature.dir))
+    });
+    assert_eq!(told, expected, "{things}");
+}
+
+const POINTED: &str = r#".specify/feature.json={"feature_directory":"specs/002-b","x":1} specs/001-a/ specs/002-b/ specs/003-c/"#;
+
+#[test]
+fn the_strongest_says_which_feature_is_meant() {
+    check_resolve(POINTED, "named=1 bound=specs/003-c variable=specs/002-b", "specs/001-a by Named");
+    check_resolve(POINTED, "bound=specs/003-c variable=specs/001-a", "specs/003-c by Bound");
+    check_resolve(POINTED, "variable=specs/009-new/", "specs/009-new by Variable");
+    check_resolve(POINTED, "", "specs/002-b by Pointer");
+    check_resolve("specs/001-a/", "", "specs/001-a by Only");
+    check_resolve("", "", "unmet: the project has no feature yet; /speckit.specify");
+    check_resolve(
+        "specs/001-a/ .specify/specs/002-b/",
+        "",
+        "error: nothing says which feature is meant; choose with /speckit use or --feature: 001-a, 002-b",
+    );
+}
+
+#[test]
+fn a_feature_is_named_by_number_name_or_folder() {
+    check_resolve(POINTED, "named=003", "specs/003-c by Named");
+    check_resolve(POINTED, "named=003-c", "specs/003-c by Named");
+    check_resolve(POINTED, "named=specs/001-a/", "specs/001-a by Named");
+    check_resolve(
+        POINTED,
+        "named=4",
+        "error: there is no feature \"4\"; choose with /speckit use or --feature: 001-a, 002-b, 003-c",
+    );
+    check_resolve(
+        "specs/001-a/ .specify/specs/001-b/",
+        "named=1",
+        "error: several features have this number; choose with /speckit use or --feature: 001-a, 001-b",
+    );
+    check_resolve("../elsewhere/", "named=../elsewhere", "../elsewhere by Named");
+    check_resolve("", "named=x", "error: there is no feature \"x\"; make one with /speckit.specify");
+}
+
+#[test]
+fn without_a_pointer_the_branch_says_it() {
+    const TWO: &str = "specs/001-a/ specs/002-b/";
+    let unclear =
+        "error: nothing says which feature is meant; choose with /speckit use or --feature: 001-a, 002-b";
+    check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/feat/002-other~"), "", "specs/002-b by Branch");
+    check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/main"), "", unclear);
+    check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/009-x"), "", unclear);
+    check_resolve(&format!("{TWO} .git=nothing"), "", unclear);
+    let worktree = format!("{TWO} .git=gitdir:%../tree~ ../tree/HEAD=ref:%refs/heads/001-x");
+    check_resolve(&worktree, "", "specs/001-a by Branch");
+    check_resolve(
+        "specs/001-a/ specs/001-b/ .git/HEAD=ref:%refs/heads/001-x",
+        "",
+        "error: the branch fits several features; choose with /speckit use or --feature: 001-a, 001-b",
+    );
+    check_resolve(
+        "specs/20260101-120000-a/ specs/002-b/ .git/HEAD=ref:%refs/heads/20260101-120000-a",
+        "",
+        "specs/20260101-120000-a by Branch",
+    );
+}
+
+#[test]
+fn a_pointer_is_read_as_others_write_it() {
+    let pointed = |text: &str| format!(".specify/feature.json={text} specs/001-a/ specs/002-b/");
+    let check = |text: &str, expected: &str| check_resolve(&pointed(text), "", expected);
+    check(r#"{"feature_directory":".\\specs\\001-a\\"}"#, "specs/001-a by Pointer");
+    check("\u{feff}{\"feature_directory\":\"specs//001-a/\"}", "specs/001-a by Pointer");
+    check(r#"{"feature_directory":"specs/008-gone"}"#, "specs/008-gone by Pointer");
+    let broken = |why: &str| {
+        let file = "error: $DIR/project/.specify/feature.json cannot be used";
+        format!("{file}: {why}; point it anew with /speckit use, or delete the file")
+    };
+    for text in ["null", "7", "\"\"", "[]"] {
+        let text = format!("{{\"feature_directory\":{text}}}");
+        check(&text, &broken("its feature_directory is not the name of a folder"));
+    }
+    check("{}", &broken("it has no feature_directory"));
+    check("[]", &broken("it has no feature_directory"));
+    check("{", &broken("it is not JSON"));
+    check("", &broken("it is not JSON"));
+}
+
+#[test]
+fn a_pointer_never_leads_out_of_the_project() {
+    let out = |dir: &str| format!(r#".specify/feature.json={{"feature_directory":"{dir}"}} ../elsewhere/"#);
+    let refused = |dir: &str| {
+        let file = "error: $DIR/project/.specify/feature.json cannot be used: it leads out of the project";
+        format!(
+            "{file}, to {dir}; name that folder yourself if you mean it, with --feature or SPECIFY_FEATURE_DIRECTORY"
+        )
+    };
+    check_resolve(&out("../elsewhere"), "", &refused("$DIR/project/../elsewhere"));
+    let linked = refused("$DIR/project/specs/001-a");
+    check_resolve(&format!("{} specs->../elsewhere", out("specs/001-a")), "", &linked);
+    check_resolve(&format!("{} specs->../nowhere", out("specs/001-a")), "", &linked);
+    check_resolve(&out("/etc"), "", &refused("/etc"));
+    check_resolve(&out("/etc"), "variable=/etc", "/etc by Variable");
+}
+
+#[test]
+fn a_feature_is_listed_once_whatever_leads_to_it() {
+    let disk = Disk::new(
+        ".specify/specs/002-b/ .specify/specs/001-a/ specs->.specify/specs .specify/specs/notes/ \
+         .specify/specs/mine/spec.md=x ../elsewhere/ .specify/specs/003-out->../../../elsewhere \
+         .specify/specs/004-again->001-a",
+    );
+    let features = features(&disk.project, &SpecsRoot::Auto).unwrap();
+    let shown: Vec<String> = features.iter().map(|feature| disk.project.shown(&feature.dir)).collect();
+    assert_eq!(shown, [".specify/specs/mine", ".specify/specs/001-a", ".specify/specs/002-b"]);
+}
+
+#[test]
+fn the_pointer_is_written_when_it_changes() {
+    let disk = Disk::new(".specify/specs/001-a/");
+    let write = |dir: &str| {
+        let is_news = write_pointer(&disk.project, &disk.project.place(dir)).unwrap();
+        format!("{is_news} {}", disk.read(".specify/feature.json"))
+    };
+    assert_eq!(write("specs/001-ü"), "true {\"feature_directory\":\"specs/001-ü\"}\n");
+    disk.add(".specify/feature.json={\"feature_directory\":\"specs/001-ü/\",\"x\":1}");
+    assert_eq!(write("specs/001-ü"), "false {\"feature_directory\":\"specs/001-ü/\",\"x\":1}");
+    assert_eq!(write("/else/where"), "true {\"feature_directory\":\"/else/where\"}\n");
+    disk.add(".specify/feature.json=broken");
+    assert_eq!(write("specs/001-a"), "true {\"feature_directory\":\"specs/001-a\"}\n");
+}
+
+/// Writes the pointer and looks at the list of what this machine keeps out of git.
+#[track_caller]
+fn check_exclude(things: &str, list: &str, expected: &str) {
+    let disk = Disk::new(&format!("{things} .specify/"));
+    for dir in ["specs/001-a", "specs/002-b"] {
+        write_pointer(&disk.project, &disk.project.place(dir)).unwrap();
+    }
+    assert_eq!(disk.read(list), expected, "{things}");
+}
+
+#[test]
+fn the_pointer_is_kept_out_of_the_projects_own_repository_only() {
+    let line = "/.specify/feature.json\n";
+    check_exclude(".git/", ".git/info/exclude", line);
+    check_exclude(".git/info/exclude=#%ours", ".git/info/exclude", &format!("# ours\n{line}"));
+    check_exclude(".git/ .specify/.gitignore=feature.json", ".git/info/exclude", "");
+    check_exclude("../.git/", "../.git/info/exclude", "/project/.specify/feature.json\n");
+    check_exclude(".git->../other ../other/", "../other/info/exclude", "");
+    check_exclude(".git/info->../../other ../other/", "../other/exclude", "");
+    // Whoever writes a project can write where its `.git` leads, but not what lies there.
+    let claimed = ".git=gitdir:%../main/worktrees/w ../main/worktrees/w/commondir=../..";
+    check_exclude(claimed, "../main/info/exclude", "");
+    check_exclude(&format!("{claimed} ../main/worktrees/w/gitdir=/other/.git"), "../main/info/exclude", "");
+}
+
+#[test]
+fn a_worktree_shares_the_list_of_its_repository() {
+    let disk = Disk::new(".specify/ .git=gitdir:%../main/worktrees/w ../main/worktrees/w/commondir=../..~");
+    let entry = disk.project.root().join(".git");
+    disk.add(&format!("../main/worktrees/w/gitdir={}~", entry.display()));
+    write_pointer(&disk.project, &disk.project.place("specs/001-a")).unwrap();
+    assert_eq!(disk.read("../main/info/exclude"), "/.specify/feature.json\n");
+}
+
+/// Finds the project from a folder of it.
+#[track_caller]
+fn check_find(things: &str, (cwd, init_dir): (&str, Option<&str>), expected: &str) {
+    let disk = Disk::new(things);
+    let told = disk.told(Project::find(&disk.project.root().join(cwd), init_dir.map(Path::new)), |found| {
+        found.map_or("none".to_owned(), |found| found.root().display().to_string())
+    });
+    assert_eq!(told, expected, "{things}");
+}
+
+#[test]
+fn a_project_begins_where_its_folder_is() {
+    let root = "$DIR/project";
+    check_find(".specify/ src/deep/", ("src/deep", None), root);
+    check_find("src/", ("src", None), "none");
+    check_find("kit/ .specify->kit", (".", None), root);
+    let broken = |why: &str| format!("error: {root}/.specify cannot be used: {why}");
+    check_find(".specify=file", (".", None), &broken("it is not a folder; move it away, or work elsewhere"));
+    let out = "it is a link that leads out of the project; put a folder in its place";
+    check_find("../elsewhere/ .specify->../elsewhere", (".", None), &broken(out));
+    let nowhere = "it is a link that leads nowhere; put a folder in its place";
+    check_find(".specify->nowhere", (".", None), &broken(nowhere));
+}
+
+#[test]
+fn a_root_that_the_environment_names_must_be_one() {
+    check_find(".specify/ other/.specify/", (".", Some("other/")), "$DIR/project/other");
+    let refused = |named: &str, why: &str| {
+        let next = "let it name a folder with a .specify/, or unset it";
+        format!("error: SPECIFY_INIT_DIR names {named}, {why}; {next}")
+    };
+    check_find(".specify/ other/", (".", Some("other")), &refused("other", "which has no .specify/"));
+    check_find(".specify/", (".", Some("gone")), &refused("gone", "which is not a folder"));
+    check_find(".specify/ file=x", (".", Some("file")), &refused("file", "which is not a folder"));
+}
+
+/// Checks the needs of a feature, and lists its documents.
+#[track_caller]
+fn check_prerequisites(things: &str, needs: &[Need], expected: &str) {
+    let disk = Disk::new(things);
+    let feature = Feature::at(disk.project.place("specs/001-a"));
+    let told = disk.told(check_needs(&disk.project, &feature, needs), |()| docs(&feature).join(" "));
+    assert_eq!(told, expected, "{things}");
+}
+
+#[test]
+fn the_first_thing_that_is_missing_is_said_with_the_command_that_makes_it() {
+    let all = [Need::Plan, Need::Spec, Need::Tasks];
+    let check = |things: &str, expected: &str| check_prerequisites(things, &all, expected);
+    check("", "unmet: the folder specs/001-a of the feature is not there; /speckit.specify");
+    check("specs/001-a/", "unmet: specs/001-a/plan.md is not there; /speckit.plan");
+    let empty = "unmet: specs/001-a/plan.md is empty; fill it, or remove it; /speckit.plan";
+    check("specs/001-a/plan.md=", empty);
+    check(
+        "specs/001-a/plan.md=x specs/001-a/spec.md/",
+        "unmet: specs/001-a/spec.md is not there; /speckit.specify",
+    );
+    let planned = "specs/001-a/plan.md=x specs/001-a/spec.md=";
+    check(planned, "unmet: specs/001-a/tasks.md is not there; /speckit.tasks");
+    check(&format!("{planned} specs/001-a/tasks.md="), "");
+    check_prerequisites("specs/001-a/plan.md=", &[Need::PlanFile], "");
+    assert_eq!(needs_of(crow_speckit::Command::Specify), None);
+    assert_eq!(needs_of(crow_speckit::Command::Analyze), Some(all.as_slice()));
+}
+
+#[test]
+fn documents_are_listed_in_one_order() {
+    let some = "specs/001-a/quickstart.md= specs/001-a/contracts/.x= specs/001-a/research.md=";
+    check_prerequisites(some, &[], "research.md contracts/ quickstart.md");
+    check_prerequisites("specs/001-a/contracts/ specs/001-a/data-model.md=", &[], "data-model.md");
+}
+
+#[test]
+fn a_plan_begins_once_and_tasks_after_it() {
+    let disk = Disk::new("specs/001-a/spec.md=x");
+    let feature = Feature::at(disk.project.place("specs/001-a"));
+    let tasks = || disk.told(setup_tasks(&disk.project, &feature, &pages), |page| page.text);
+    assert_eq!(tasks(), "unmet: specs/001-a/plan.md is not there; /speckit.plan");
+    assert!(setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
+    assert!(!setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
+    assert_eq!(tasks(), "tasks-template");
+    assert_eq!(disk.tree(), "specs/001-a/plan.md: # A 2026-01-02\nspecs/001-a/spec.md: x\n");
+    let empty = |name: &str| Ok(Page { name: name.to_owned(), text: String::new() });
+    let other = Feature::at(disk.project.place("specs/002-b"));
+    let told = disk.told(setup_plan(&disk.project, &other, &now(), &empty), |_| "made".to_owned());
+    assert_eq!(told, "error: the page template plan-template is empty; restore it, or remove it");
+    assert!(!other.dir.exists());
+}
+
+#[test]
+fn a_project_is_begun_without_touching_what_is_there() {
+    let made = |disk: &Disk| {
+        disk.told(init(&disk.project, &pages), |made| {
+            made.iter().map(|path| disk.project.shown(path)).collect::<Vec<_>>().join(" ")
+        })
+    };
+    let disk = Disk::new("");
+    assert_eq!(made(&disk), ".specify/memory .specify/memory/constitution.md .specify/crow");
+    let tree = ".specify/crow/.gitignore: *\n.specify/memory/constitution.md: constitution-template\n";
+    assert_eq!(disk.tree(), tree);
+    assert_eq!(made(&disk), "");
+    let disk = Disk::new(".specify/memory/constitution.md=mine");
+    assert_eq!(made(&disk), ".specify/crow");
+    assert_eq!(disk.read(".specify/memory/constitution.md"), "mine");
+    let disk = Disk::new("../elsewhere/ .specify/memory->../../elsewhere");
+    assert!(made(&disk).contains("a link in it leads out of the project"), "{}", made(&disk));
+}
+
+#[test]
+fn the_place_of_new_features_can_be_set() {
+    let check = |things: &str, setting: &str, expected: &str| {
+        let disk = Disk::new(things);
+        let setting = SpecsRoot::parse(setting).unwrap();
+        let told = disk.told(specs_root(&disk.project, &setting), |root| disk.project.shown(&root));
+        assert_eq!(told, expected, "{things} {setting:?}");
+    };
+    check("specs/001-a/", "auto", "specs");
+    check("specs/001-a/", ".specify/specs", ".specify/specs");
+    check("", "specs", "specs");
+    check("", "docs/features/", "docs/features");
+    let pointer = r#".specify/feature.json={"feature_directory":".specify/specs/002-b"}"#;
+    check(&format!("specs/001-a/ {pointer}"), "auto", ".specify/specs");
+    check("specs/001-a/ .specify/feature.json={", "auto", "specs");
+    assert!(SpecsRoot::parse("/").is_err());
+}
