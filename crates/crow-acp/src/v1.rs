@@ -5,10 +5,7 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{
-    CommandInfo, CompactionStage, Failure, FailureKind, Part, PlanEntry, PlanStatus, SessionId, TurnEnd,
-    Update,
-};
+use crow_core::{CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
@@ -22,6 +19,7 @@ mod heard;
 mod opened;
 mod opening;
 mod permission;
+mod plan;
 mod refused;
 mod tree;
 
@@ -141,7 +139,7 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Passed(said) if client.children => serde_json::from_value(said).ok()?,
         Update::Child { .. } | Update::Passed(_) => return None,
         Update::Plan(entries) => {
-            wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan_entry).collect()))
+            wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan::spelled).collect()))
         }
         Update::Title(title) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().title(title))
@@ -198,15 +196,6 @@ fn commands(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
     });
     let commands = commands.collect();
     wire::SessionUpdate::AvailableCommandsUpdate(wire::AvailableCommandsUpdate::new(commands))
-}
-
-fn plan_entry(entry: PlanEntry) -> wire::PlanEntry {
-    let status = match entry.status {
-        PlanStatus::Pending => wire::PlanEntryStatus::Pending,
-        PlanStatus::InProgress => wire::PlanEntryStatus::InProgress,
-        PlanStatus::Completed => wire::PlanEntryStatus::Completed,
-    };
-    wire::PlanEntry::new(entry.text, wire::PlanEntryPriority::Medium, status)
 }
 
 fn content_block(part: Part) -> wire::ContentBlock {

@@ -452,6 +452,28 @@ pub struct PlanEntry {
     pub text: String,
     /// How far it is.
     pub status: PlanStatus,
+    /// How much hangs on it.
+    pub priority: PlanPriority,
+    /// What else clients are told of it: an object.
+    pub meta: Option<Value>,
+}
+
+impl PlanEntry {
+    /// Makes a step like any other.
+    pub fn new(text: impl Into<String>, status: PlanStatus) -> Self {
+        Self { text: text.into(), status, priority: PlanPriority::Medium, meta: None }
+    }
+}
+
+/// How much hangs on a step of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanPriority {
+    /// Others wait for it.
+    High,
+    /// As much as on most.
+    Medium,
+    /// It can be left out.
+    Low,
 }
 
 /// How far a step of the plan is.

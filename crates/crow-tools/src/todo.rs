@@ -108,6 +108,6 @@ impl WantedEntry {
             WantedStatus::InProgress => PlanStatus::InProgress,
             WantedStatus::Completed => PlanStatus::Completed,
         };
-        PlanEntry { text: self.content, status }
+        PlanEntry::new(self.content, status)
     }
 }

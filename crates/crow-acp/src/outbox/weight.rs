@@ -1,6 +1,6 @@
 //! What updates cost while they wait for a client that is behind.
 
-use crow_core::{CompactionStage, Content, Part, Update};
+use crow_core::{CompactionStage, Content, Part, PlanEntry, Update};
 use serde_json::{Map, Value};
 
 /// What an update costs while it waits, roughly.
@@ -13,6 +13,7 @@ pub(super) fn weight(update: &Update) -> usize {
         }
         Update::Compaction { text, .. } => text.len(),
         Update::Passed(said) => value_bytes(said),
+        Update::Plan(steps) => steps.iter().map(step_bytes).sum(),
         Update::Prompt { part, .. } => part_bytes(part),
         Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
         Update::CallChanged { content: Some(content), .. } | Update::CallAgain { content, .. } => {
@@ -20,7 +21,6 @@ pub(super) fn weight(update: &Update) -> usize {
         }
         Update::CallChanged { content: None, .. }
         | Update::Child { .. }
-        | Update::Plan(_)
         | Update::Title(_)
         | Update::Changed(_)
         | Update::Terminal { .. }
@@ -37,6 +37,10 @@ fn part_bytes(part: &Part) -> usize {
         Part::Text(text) | Part::Image { data: text, .. } | Part::Resource { text, .. } => text.len(),
         Part::Link { uri, name, .. } => uri.len() + name.len(),
     }
+}
+
+fn step_bytes(step: &PlanEntry) -> usize {
+    step.text.len() + step.meta.as_ref().map_or(0, value_bytes)
 }
 
 pub(super) fn content_bytes(content: &[Content]) -> usize {

@@ -6,10 +6,11 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, Content, PlanEntry, PlanStatus, SessionId, Status, ToolKind};
+use crow_core::{CommandInfo, Content, SessionId, Status, ToolKind};
 use sdk::v1::schema as wire;
 
 use super::permission::subject;
+use super::plan;
 use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
 
 pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
@@ -36,7 +37,7 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
                 .map(|content| content.into_iter().filter_map(tool_content).collect()),
             input: call.fields.raw_input,
         },
-        wire::SessionUpdate::Plan(plan) => Heard::Plan(plan.entries.into_iter().map(plan_entry).collect()),
+        wire::SessionUpdate::Plan(plan) => Heard::Plan(plan.entries.into_iter().map(plan::heard).collect()),
         wire::SessionUpdate::AvailableCommandsUpdate(update) => {
             let commands = update.available_commands.into_iter().map(|command| CommandInfo {
                 name: command.name,
@@ -159,13 +160,4 @@ fn tool_content(content: wire::ToolCallContent) -> Option<Content> {
         }),
         _ => None,
     }
-}
-
-fn plan_entry(entry: wire::PlanEntry) -> PlanEntry {
-    let status = match entry.status {
-        wire::PlanEntryStatus::InProgress => PlanStatus::InProgress,
-        wire::PlanEntryStatus::Completed => PlanStatus::Completed,
-        _ => PlanStatus::Pending,
-    };
-    PlanEntry { text: entry.content, status }
 }

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use crow_core::{
-    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanStatus, Reach, Status, ToolKind, Touch,
+    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanPriority, PlanStatus, Reach, Status,
+    ToolKind, Touch,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::images::{Images, Kept, restored};
 
@@ -50,6 +52,20 @@ pub(super) struct PlanEntryRow<'a> {
     text: Cow<'a, str>,
     #[serde(with = "PlanStatusRow")]
     status: PlanStatus,
+    /// Absent in rows from before there were several.
+    #[serde(default, skip_serializing_if = "PlanPriorityRow::is_medium")]
+    priority: PlanPriorityRow,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    meta: Option<Cow<'a, Value>>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PlanPriorityRow {
+    High,
+    #[default]
+    Medium,
+    Low,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -227,11 +243,29 @@ impl<'a> ShownRow<'a> {
 
 impl<'a> PlanEntryRow<'a> {
     pub(super) fn of(entry: &'a PlanEntry) -> Self {
-        Self { text: entry.text.as_str().into(), status: entry.status }
+        let priority = match entry.priority {
+            PlanPriority::High => PlanPriorityRow::High,
+            PlanPriority::Medium => PlanPriorityRow::Medium,
+            PlanPriority::Low => PlanPriorityRow::Low,
+        };
+        let meta = entry.meta.as_ref().map(Cow::Borrowed);
+        Self { text: entry.text.as_str().into(), status: entry.status, priority, meta }
     }
 
     pub(super) fn into_plan_entry(self) -> PlanEntry {
-        PlanEntry { text: self.text.into_owned(), status: self.status }
+        let priority = match self.priority {
+            PlanPriorityRow::High => PlanPriority::High,
+            PlanPriorityRow::Medium => PlanPriority::Medium,
+            PlanPriorityRow::Low => PlanPriority::Low,
+        };
+        let meta = self.meta.map(Cow::into_owned);
+        PlanEntry { text: self.text.into_owned(), status: self.status, priority, meta }
+    }
+}
+
+impl PlanPriorityRow {
+    fn is_medium(&self) -> bool {
+        matches!(self, Self::Medium)
     }
 }
 

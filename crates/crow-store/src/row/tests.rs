@@ -1,6 +1,6 @@
 use crow_core::{
     Arguments, Call, CallId, Content, Ended, Entry, Facets, Failure, FailureKind, Location, MessageId,
-    Outcome, Part, PlanEntry, PlanStatus, Prompt, Reach, Reply, Status, ToolKind, Touch, Usage,
+    Outcome, Part, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Status, ToolKind, Touch, Usage,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -154,7 +154,13 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         (text(), option::of(text()), text()).prop_map(|(path, old, new)| Content::Diff { path, old, new }),
     ];
     let steps = vec![PlanStatus::Pending, PlanStatus::InProgress, PlanStatus::Completed];
-    let step = (text(), select(steps)).prop_map(|(text, status)| PlanEntry { text, status });
+    let priorities = vec![PlanPriority::High, PlanPriority::Medium, PlanPriority::Low];
+    let step = (text(), select(steps), select(priorities), option::of(text())).prop_map(
+        |(text, status, priority, meta)| {
+            let meta = meta.map(|id| json!({"speckit": {"id": id}}));
+            PlanEntry { text, status, priority, meta }
+        },
+    );
     let statuses = vec![Status::Pending, Status::Running, Status::Done, Status::Failed];
     (select(statuses), vec(part(), 0..3), vec(content, 0..3), option::of(vec(step, 0..3)))
         .prop_map(|(status, for_model, for_client, plan)| Outcome { status, for_model, for_client, plan })
@@ -252,52 +258,67 @@ fn a_result_keeps_what_was_shown() {
     };
     let outcome = Outcome {
         for_client: vec![Content::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
-        plan: Some(vec![PlanEntry { text: "test it".into(), status: PlanStatus::InProgress }]),
+        plan: Some(vec![
+            PlanEntry::new("test it", PlanStatus::InProgress),
+            PlanEntry {
+                priority: PlanPriority::High,
+                meta: Some(json!({"id": "T012"})),
+                ..PlanEntry::new("ship it", PlanStatus::Pending)
+            },
+        ]),
         ..Outcome::done("edited")
     };
     check(
         &Entry::Result { call: CallId::at(1, 1), facets, outcome },
         &expect![[r#"
-        tool
-        {
-          "role": "tool",
-          "call": "call-1-1",
-          "status": "done",
-          "content": [
+            tool
             {
-              "type": "text",
-              "text": "edited"
-            }
-          ],
-          "shown": {
-            "title": "Edit a.rs",
-            "kind": "edit",
-            "locations": [
-              {
-                "path": "/p/a.rs",
-                "line": 3
-              }
-            ],
-            "touch": {
-              "writes": [
-                "/p/a.rs"
+              "role": "tool",
+              "call": "call-1-1",
+              "status": "done",
+              "content": [
+                {
+                  "type": "text",
+                  "text": "edited"
+                }
+              ],
+              "shown": {
+                "title": "Edit a.rs",
+                "kind": "edit",
+                "locations": [
+                  {
+                    "path": "/p/a.rs",
+                    "line": 3
+                  }
+                ],
+                "touch": {
+                  "writes": [
+                    "/p/a.rs"
+                  ]
+                },
+                "content": [
+                  {
+                    "type": "diff",
+                    "path": "/p/a.rs",
+                    "new": "x"
+                  }
+                ]
+              },
+              "plan": [
+                {
+                  "text": "test it",
+                  "status": "in_progress"
+                },
+                {
+                  "text": "ship it",
+                  "status": "pending",
+                  "priority": "high",
+                  "meta": {
+                    "id": "T012"
+                  }
+                }
               ]
-            },
-            "content": [
-              {
-                "type": "diff",
-                "path": "/p/a.rs",
-                "new": "x"
-              }
-            ]
-          },
-          "plan": [
-            {
-              "text": "test it",
-              "status": "in_progress"
-            }
-          ]
-        }"#]],
+            }"#]],
     );
 }
 

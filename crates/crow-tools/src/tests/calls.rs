@@ -15,7 +15,7 @@ async fn the_plan() {
         expect![[r#"
         > Plan Think Nothing
         Done: the plan has 2 steps, 1 completed
-        plan: [PlanEntry { text: "look", status: Completed }, PlanEntry { text: "do", status: InProgress }]
+        plan: [PlanEntry { text: "look", status: Completed, priority: Medium, meta: None }, PlanEntry { text: "do", status: InProgress, priority: Medium, meta: None }]
     "#]],
     )
     .await;

@@ -453,7 +453,7 @@ async fn plans() {
           Failed: step 2 of the plan is longer than 1000 characters; say it shorter
         {"entries":[{"content":"","status":"pending"}]}
           Done: the plan has 1 steps, 0 completed
-          plan: [PlanEntry { text: "", status: Pending }]
+          plan: [PlanEntry { text: "", status: Pending, priority: Medium, meta: None }]
         {"entries":"x"}
           Failed: `todo` was not run: `entries` must be an array, not the string "x"
         {"entries":[7]}

@@ -34,7 +34,7 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
             lines.heard(call(None, Status::Running, None))?;
             let diff = Content::Diff { path: "a".into(), old: Some("x".into()), new: "y".into() };
             lines.heard(call(None, Status::Done, Some(vec![diff])))?;
-            let entry = PlanEntry { text: "Look".into(), status: PlanStatus::InProgress };
+            let entry = PlanEntry::new("Look", PlanStatus::InProgress);
             lines.heard(Heard::Plan(vec![entry]))?;
             lines.heard(Heard::Text("It is ".into()))?;
             lines.heard(Heard::Text("done.".into()))?;

@@ -25,7 +25,7 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
             b'>' => PlanStatus::InProgress,
             _ => PlanStatus::Pending,
         };
-        PlanEntry { text: text_of(&text[1..]), status }
+        PlanEntry::new(text_of(&text[1..]), status)
     };
     match word {
         "begin" => screen.begin(),
