@@ -5,7 +5,9 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update};
+use crow_core::{
+    CommandInfo, CompactionStage, Failure, FailureKind, Handoff, Part, SessionId, TurnEnd, Update,
+};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
@@ -124,6 +126,11 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Text { message, text } => wire::SessionUpdate::AgentMessageChunk(
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
+        Update::Report { message, text, next } => wire::SessionUpdate::AgentMessageChunk(
+            wire::ContentChunk::new(text.into())
+                .message_id(wire::MessageId::new(message.as_str()))
+                .meta(handoffs(&next)),
+        ),
         Update::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
@@ -164,6 +171,13 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Compaction { id, stage, text } if client.compactions => compaction(id, stage, text),
         Update::Compaction { text, .. } => notice(client, wire::NoticeSeverity::Info, text),
     })
+}
+
+/// Spells what usually comes next, for clients that offer it.
+fn handoffs(next: &[Handoff]) -> Option<wire::Meta> {
+    let next = next.iter().map(|next| json!({ "label": next.label, "command": next.command }));
+    let next: Vec<Value> = next.collect();
+    if next.is_empty() { None } else { opening::meta(json!({ "speckit": { "handoffs": next } })) }
 }
 
 /// Without the client's word that it knows notices, a thought is what every client shows.

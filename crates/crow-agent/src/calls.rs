@@ -267,18 +267,22 @@ impl Gate {
         std::future::pending::<()>().await;
     }
 
-    fn law(&self, cx: &TurnCx<'_>) -> Law<'_> {
+    fn law(&self, cx: &TurnCx<'_>, facets: &Facets) -> Law<'_> {
         let mode = cx.standing.borrow().mode;
+        let mode = cx.scope.map_or(mode, |scope| scope.mode(mode, &facets.touch));
         Law { mode, rules: &self.supplies.rules, roots: &self.roots, resolve: &crow_tools::resolve }
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
-        judge(&self.law(cx), &self.grants(), &call.name, facets)
+        match cx.scope.and_then(|scope| scope.refuses(&facets.touch)) {
+            Some(why) => Verdict::Deny(why),
+            None => judge(&self.law(cx, facets), &self.grants(), &call.name, facets),
+        }
     }
 
     /// Tells who approved a call that needs no question.
     fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
-        approval(&self.law(cx), &call.name, facets)
+        approval(&self.law(cx, facets), &call.name, facets)
     }
 }
 

@@ -19,6 +19,11 @@ pub(crate) fn today() -> String {
     jiff::Zoned::now().date().to_string()
 }
 
+/// Reads the time as the person's clock has it.
+pub(crate) fn local() -> jiff::Zoned {
+    jiff::Zoned::now()
+}
+
 /// Spells a time as RFC 3339.
 pub(crate) fn spelled(time: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.to_string())

@@ -4,6 +4,7 @@ use crow_core::{CommandInfo, Mode, slash};
 use crow_tools::How;
 
 use crate::compact::Chore;
+use crate::speckit;
 
 /// A command that a prompt turned out to be, and that acts at once.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,6 +83,9 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("stop", "Stop the turn that runs, and the tasks", None),
         command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]
+    .into_iter()
+    .chain(speckit::on_offer())
+    .collect()
 }
 
 /// The modes in one line.

@@ -46,7 +46,7 @@ async fn change(
     talk: &mut Conversation,
     chore: Chore,
 ) -> Result<(Compacted, String), Failure> {
-    talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
+    talk.transcript.set_tools(of_tools(&cx.tools().specs));
     match chore {
         Chore::Compact { focus } => compact(cx, talk, Occasion::Asked, &focus).await,
         Chore::Undo => undo(cx, talk).await,
@@ -129,7 +129,7 @@ async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, St
         return Ok((Compacted::Nothing, "There is no compaction to take back.".to_owned()));
     };
     open::recover(cx.kit, cx.session, talk).await?;
-    talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
+    talk.transcript.set_tools(of_tools(&cx.tools().specs));
     let used = talk.transcript.fill().tokens;
     cx.client.tell(cx.session, Update::Usage { used, size: cx.window(), spent: None });
     let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));
@@ -153,7 +153,8 @@ async fn question(cx: &TurnCx<'_>, focus: &str, said: Vec<String>) -> Reply {
     }
 }
 
-async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Transcript) -> Reply {
+/// Asks the model something that is no part of the session, and shows nothing of it.
+pub(crate) async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Transcript) -> Reply {
     let seq = transcript.next_seq();
     let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
     let http = match cx.kit.http().await {
@@ -176,7 +177,7 @@ async fn render(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
 }
 
 /// A conversation in which the two take turns.
-fn transcript(system: String, said: Vec<String>) -> Result<Transcript, Failure> {
+pub(crate) fn transcript(system: String, said: Vec<String>) -> Result<Transcript, Failure> {
     let mut transcript = Transcript::new(system);
     for (index, text) in said.into_iter().enumerate() {
         let id = MessageId::at(index as u64);

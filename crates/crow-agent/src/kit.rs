@@ -1,5 +1,6 @@
 //! What every session of a process works with: loaded once, after the client has its first answer.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use crow_core::{
     SessionId, TreeLimits,
 };
 use crow_model::{Http, ModelSettings};
+use crow_speckit::{SpecsLink, SpecsRoot};
 use crow_store::Store;
 use crow_tools::Tools;
 use tokio::sync::OnceCell;
@@ -45,6 +47,8 @@ pub struct KitSettings {
     pub secret_variables: Vec<String>,
     /// Where the person's own prompts are.
     pub prompts_dir: PathBuf,
+    /// How the Spec Kit workflow goes.
+    pub workflow: WorkflowSettings,
     /// The MCP servers of every session, beside those its client names.
     pub mcp_servers: Vec<McpServer>,
     /// Where sign-ins at MCP servers are kept.
@@ -71,6 +75,67 @@ pub struct KitSettings {
     pub db_uri: String,
     /// How a person sets up a model, for the error when there is none.
     pub setup_hint: String,
+}
+
+/// What the configuration and the environment say about the Spec Kit workflow.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowSettings {
+    /// Where new features go.
+    pub specs_root: SpecsRoot,
+    /// Whether a link leads other programs there.
+    pub specs_link: SpecsLink,
+    /// Whether tasks marked `[P]` go to child agents.
+    pub parallel: Parallel,
+    /// What the environment says about the project and its feature.
+    pub variables: crow_speckit::Variables,
+    /// The variables that a project's hook may depend on.
+    pub surrounding: Surrounding,
+}
+
+/// Variables of the environment that are no secrets.
+#[derive(Clone, Default)]
+pub struct Surrounding(Arc<BTreeMap<String, String>>);
+
+impl Surrounding {
+    /// Takes them.
+    pub fn new(variables: BTreeMap<String, String>) -> Self {
+        Self(Arc::new(variables))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+impl fmt::Debug for Surrounding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What people keep in variables is nobody's business in a log.
+        write!(f, "{} variables", self.0.len())
+    }
+}
+
+/// Whether tasks that may be done side by side are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Parallel {
+    /// The person is asked.
+    #[default]
+    Ask,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Parallel {
+    /// Reads the setting.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "ask" => Some(Self::Ask),
+            "always" => Some(Self::Always),
+            "never" => Some(Self::Never),
+            _ => None,
+        }
+    }
 }
 
 /// Everything that sessions share.

@@ -22,6 +22,7 @@ mod prompt;
 mod replay;
 mod run_turn;
 mod session;
+mod speckit;
 mod spoken;
 mod supplies;
 mod tasks;
@@ -31,7 +32,7 @@ mod undo;
 
 pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
 pub use host::serve;
-pub use kit::{Kit, KitSettings};
+pub use kit::{Kit, KitSettings, Parallel, Surrounding, WorkflowSettings};
 pub use memory::memory_specs;
 pub use supplies::{ReadRepository, RepositoryConfig, Variables};
 pub use tasks::task_specs;

@@ -23,11 +23,13 @@ use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
 use crate::open::{self, Coming};
 use crate::session::Standing;
+use crate::speckit::Scope;
 use crate::spoken;
 use crate::supplies::Stock;
 use crate::toolbox::{ToolSet, Toolbox};
 
 /// What a turn works with; the transcript it works on goes beside it.
+#[derive(Clone, Copy)]
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) kit: &'a Arc<Kit>,
@@ -41,7 +43,9 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) until: Until,
     pub(crate) cut: &'a CancellationToken,
-    pub(crate) hook_marks: HookMarks,
+    pub(crate) hook_marks: &'a HookMarks,
+    /// What the step of the workflow that runs allows and offers, if one does.
+    pub(crate) scope: Option<&'a Scope>,
 }
 
 /// What a session remembers between turns.
@@ -88,17 +92,17 @@ pub(crate) async fn run_turn(
 ) -> Result<TurnEnd, Failure> {
     let (mut turn, mut next) = Turn::start(cx.kit.settings().limits);
     cx.toolbox.settled(cx.cut).await;
-    let mut tools = cx.toolbox.now();
+    let mut tools = cx.tools();
     let mut n_gone_on = 0;
     loop {
         next = match next {
             Next::Ask => {
                 cx.take_words(talk, more_words).await?;
                 cx.take_mail(talk).await?;
-                talk.transcript.set_tools(of_tools(&cx.toolbox.now().specs));
+                talk.transcript.set_tools(of_tools(&cx.tools().specs));
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
-                        tools = cx.toolbox.now();
+                        tools = cx.tools();
                         let (reply, draft) = cx.ask(&talk.transcript, &tools).await;
                         let next = turn.on_reply(&reply);
                         cx.store_reply(talk, reply).await?;
@@ -115,7 +119,7 @@ pub(crate) async fn run_turn(
             Next::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
                 let next = turn.on_results(cx.is_over());
-                if next == Next::Ask && cx.hook_marks.is_ended() {
+                if next == Next::Ask && (cx.hook_marks.is_ended() || cx.scope.is_some_and(Scope::is_over)) {
                     return Ok(TurnEnd::Done);
                 }
                 next
@@ -144,6 +148,15 @@ impl TurnCx<'_> {
     /// Tells whether nobody waits for the turn any longer.
     pub(crate) fn is_over(&self) -> bool {
         self.cut.is_cancelled() || self.client.is_gone()
+    }
+
+    /// The tools there are now.
+    pub(crate) fn tools(&self) -> Arc<ToolSet> {
+        let now = self.toolbox.now();
+        match self.scope {
+            Some(scope) => Arc::new(ToolSet::new(now.tools.with(scope.tools()))),
+            None => now,
+        }
     }
 
     /// Makes prompts of what the person said meanwhile; tells how many.
@@ -329,7 +342,7 @@ impl TurnCx<'_> {
     /// Gives every call without a result one that says why.
     pub(crate) async fn close_open(&self, talk: &mut Conversation, why: &str) -> Result<(), Failure> {
         for call in talk.transcript.open_calls().to_vec() {
-            let facets = self.toolbox.now().tools.facets(&call, self.workspace);
+            let facets = self.tools().tools.facets(&call, self.workspace);
             let outcome = Outcome::failed(why);
             self.append(talk, Entry::Result { call: call.id, facets, outcome }).await?;
         }

@@ -24,6 +24,7 @@ use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
 use crate::kit::Kit;
 use crate::open;
 use crate::run_turn::{Conversation, OnDisk};
+use crate::speckit;
 use crate::supplies::Stock;
 use crate::tasks::Door;
 use crate::toolbox::Toolbox;
@@ -149,6 +150,7 @@ pub(crate) fn start(
         let _gone = gone.drop_guard();
         if !is_new {
             session.look_for_mail();
+            speckit::recall(&session.kit, (&session.client, &session.id), &session.workspace).await;
         }
         session.run().await;
     });
@@ -233,6 +235,10 @@ impl Session {
             return answer.give(Err(open::not_found(&self.id)));
         }
         let mut work = None;
+        if let Some(asked) = speckit::read(&said) {
+            let work = Work::Workflow { wanted: speckit::Wanted::Command(asked), said };
+            return self.begin_or_wait(Waiting { ticket: Some(ticket), work, until, answer });
+        }
         if let [Spoken::Part(Part::Text(text))] = said.as_slice() {
             let command = commands::parse(text);
             if let Some(Command::Undo(Some(how))) = command

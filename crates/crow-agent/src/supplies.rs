@@ -12,10 +12,13 @@ mod stock;
 mod survey;
 mod texts;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::{fmt, slice};
 
-use crow_core::{CommandInfo, Hook, McpServer, Part, Rules, slash};
+use crow_core::{CommandInfo, ContentHash, Hook, McpServer, Part, Rules, slash};
+
+use crow_speckit::Supplied;
 
 use crate::kit::KitSettings;
 
@@ -81,6 +84,32 @@ pub(crate) struct Supplies {
     pub(crate) skills: Vec<Skill>,
     /// The person's own before the repository's.
     pub(crate) prompts: Vec<PromptFile>,
+    /// What counts of the project's Spec Kit files.
+    pub(crate) approved: Approved,
+}
+
+/// The Spec Kit files of a project that the person approved, by their bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Approved {
+    files: BTreeSet<(PathBuf, ContentHash)>,
+    /// The commands that stand in them.
+    commands: Vec<CommandInfo>,
+}
+
+impl Approved {
+    fn add(&mut self, path: PathBuf, hash: ContentHash, supplied: Supplied) {
+        self.files.insert((path, hash));
+        self.commands.extend(supplied.command.map(|command| CommandInfo {
+            name: command.name,
+            description: command.description,
+            hint: None,
+        }));
+    }
+
+    /// Tells whether a file says what was approved.
+    pub(crate) fn has(&self, path: &Path, bytes: &[u8]) -> bool {
+        self.files.contains(&(path.to_owned(), found::hash(bytes)))
+    }
 }
 
 impl Supplies {
@@ -102,7 +131,7 @@ impl Supplies {
             description: skill.description.clone(),
             hint: skill.hint.clone(),
         });
-        prompts.chain(skills).collect()
+        prompts.chain(skills).chain(self.approved.commands.iter().cloned()).collect()
     }
 
     /// The folders of the skills, which hold what their texts speak of, as they were when they were looked at.

@@ -248,7 +248,12 @@ async fn sent(
 }
 
 /// Shows a round until it has ended, and tells what came of it.
-async fn ended(children: &Children, task: &SessionId, mut awaited: Awaited, cx: ToolCx<'_>) -> Outcome {
+pub(crate) async fn ended(
+    children: &Children,
+    task: &SessionId,
+    mut awaited: Awaited,
+    cx: ToolCx<'_>,
+) -> Outcome {
     let mut seen = awaited.seen();
     let view = awaited.clone();
     let mut beat = interval(SHOW_EVERY);

@@ -20,7 +20,7 @@ use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
 use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
-use crate::{clock, open, spoken, undo};
+use crate::{clock, open, speckit, spoken, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -34,6 +34,8 @@ pub(crate) enum Work {
     Chore { chore: Chore, message: MessageId },
     /// The model hears what came into the mailbox.
     Mail,
+    /// Something of the Spec Kit workflow is done or told.
+    Workflow { wanted: speckit::Wanted, said: Vec<Spoken> },
     /// What the last turn did to files is taken back; what came of it is told as this message.
     Undo { message: MessageId, how: How },
 }
@@ -113,7 +115,8 @@ impl TurnJob {
             standing: &self.standing,
             until: self.until,
             cut: &self.cut,
-            hook_marks: HookMarks::default(),
+            hook_marks: &HookMarks::default(),
+            scope: None,
         };
         let end = self.turn_of_writer(&cx, talk, on_disk, (work, more_words)).await;
         self.kit.store.end_writing(writer).await;
@@ -157,11 +160,21 @@ impl TurnJob {
         let end = match work {
             Work::Prompt(said) => {
                 let untold = tip.and_then(|tip| undo::untold(&tip.config));
-                self.answer(cx, talk, (said, untold), more_words).await
+                match speckit::open(&talk.transcript, &said) {
+                    Some(open) => {
+                        let step = speckit::Wanted::Answer(open);
+                        self.workflow(cx, talk, (step, said, untold), more_words).await
+                    }
+                    None => self.answer(cx, talk, (said, untold), more_words).await,
+                }
             }
             Work::Mail => self.mail(cx, talk, more_words).await,
             Work::Chore { chore, message } => self.chore(cx, talk, chore, message).await,
             Work::Undo { message, how } => self.undo(cx, (message, how)).await,
+            Work::Workflow { wanted, said } => {
+                let untold = tip.and_then(|tip| undo::untold(&tip.config));
+                self.workflow(cx, talk, (wanted, said, untold), more_words).await
+            }
         }?;
         talk.on_disk = OnDisk::Same;
         Ok(end)
@@ -225,14 +238,41 @@ impl TurnJob {
             undo::told(&self.kit.store, &self.id).await.map_err(store_failure)?;
         }
         // The turn may shorten the transcript, from its beginning.
-        let title = talk.transcript.entries().iter().find_map(title_of).filter(|_| !talk.is_titled);
+        let title = talk.transcript.entries().iter().find_map(title_of);
         let end = run_turn(cx, talk, more_words).await?;
-        if let Some(title) = title {
+        self.entitle(talk, title).await?;
+        Ok(end)
+    }
+
+    /// Does something of the Spec Kit workflow.
+    async fn workflow(
+        &self,
+        cx: &TurnCx<'_>,
+        talk: &mut Conversation,
+        (wanted, said, untold): (speckit::Wanted, Vec<Spoken>, Option<Part>),
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        let title = said.iter().find_map(|spoken| match spoken {
+            Spoken::Part(Part::Text(text)) => Some(title_of_text(text)),
+            Spoken::Part(_) | Spoken::ImageAt { .. } => None,
+        });
+        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
+        let before = talk.transcript.next_seq();
+        let end = speckit::run(cx, talk, (wanted, said, untold), more_words).await;
+        if talk.transcript.next_seq() > before {
+            self.entitle(talk, title).await?;
+        }
+        end
+    }
+
+    /// Gives a session its title, once.
+    async fn entitle(&self, talk: &mut Conversation, title: Option<String>) -> Result<(), Failure> {
+        if let Some(title) = title.filter(|_| !talk.is_titled) {
             self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
             talk.is_titled = true;
             self.client.tell(&self.id, Update::Title(title));
         }
-        Ok(end)
+        Ok(())
     }
 
     /// Takes back what the last turn did to files.
@@ -299,10 +339,13 @@ async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation, place: &Place) -> 
 /// Makes a title of a prompt: its first line that says something.
 fn title_of(entry: &Entry) -> Option<String> {
     let Entry::Prompt(prompt) = entry else { return None };
-    let text = prompt.text();
+    Some(title_of_text(&prompt.text()))
+}
+
+fn title_of_text(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
     match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((cut, _)) => Some(format!("{}…", line[..cut].trim_end())),
-        None => Some(line.to_owned()),
+        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        None => line.to_owned(),
     }
 }

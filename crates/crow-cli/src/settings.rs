@@ -15,6 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crow_agent::WorkflowSettings;
 use crow_core::{AgentServer, Hook, McpServer, Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::ModelSettings;
 use crow_store::Address;
@@ -64,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) secret_variables: Vec<String>,
     /// Where prompts that replace the built-in ones are.
     pub(crate) prompts_dir: PathBuf,
+    /// How the Spec Kit workflow goes.
+    pub(crate) workflow: WorkflowSettings,
     /// Whose terminals commands run in.
     pub(crate) terminals: Terminals,
     /// The MCP servers of every session.

@@ -21,6 +21,15 @@ pub enum Update {
         /// The next words.
         text: String,
     },
+    /// What Crow says of work that is over, with what usually comes next.
+    Report {
+        /// Its name; it is not stored.
+        message: MessageId,
+        /// What it says.
+        text: String,
+        /// Commands that usually come next, the likeliest first.
+        next: Vec<Handoff>,
+    },
     /// More of the model's reasoning.
     Thought {
         /// Of which reply.
@@ -172,6 +181,15 @@ pub struct CommandInfo {
     pub description: String,
     /// What may follow it.
     pub hint: Option<String>,
+}
+
+/// A command that usually comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handoff {
+    /// What it does.
+    pub label: String,
+    /// Name without the slash.
+    pub command: String,
 }
 
 /// The options of a session and what they stand at.

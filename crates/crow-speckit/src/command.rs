@@ -121,6 +121,13 @@ pub enum Asked {
     Step(Invocation),
     /// Something about it.
     About(About),
+    /// A command of an extension, if the project has it.
+    Extension {
+        /// Its name, such as `speckit.git.commit`.
+        name: String,
+        /// What stands behind it, byte for byte.
+        text: String,
+    },
 }
 
 /// Something about the workflow itself.
@@ -176,8 +183,13 @@ impl Asked {
         if rest.is_empty() {
             return Some(Ok(Self::About(about(arguments.trim()))));
         }
-        let command = Command::parse(rest.strip_prefix(['.', '-'])?)?;
-        Some(invocation(command, arguments).map(Self::Step))
+        let step = rest.strip_prefix(['.', '-'])?;
+        if let Some(command) = Command::parse(step) {
+            return Some(invocation(command, arguments).map(Self::Step));
+        }
+        let (extension, command) = rest.strip_prefix('.')?.split_once('.')?;
+        let is_named = !extension.is_empty() && !command.is_empty();
+        is_named.then(|| Ok(Self::Extension { name: name.to_owned(), text: arguments.to_owned() }))
     }
 }
 

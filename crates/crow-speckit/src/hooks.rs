@@ -4,6 +4,7 @@
 mod condition;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -69,12 +70,21 @@ pub struct Hooks {
 impl Hooks {
     /// Reads them; a project without the file has none. An error does not stop a command: it is shown, and no hook is run.
     pub fn read(project: &Project) -> Result<Self, SpeckitError> {
-        let path = project.specify(FILE);
-        let said = match confined::read(project, &path)? {
-            Some(text) => confined::yaml(&path, &text)?,
-            None => Value::Null,
-        };
-        let events = match said {
+        match confined::read(project, &Self::file(project))? {
+            Some(text) => Self::parse(project, &text),
+            None => Ok(Self { project: project.clone(), events: Map::new() }),
+        }
+    }
+
+    /// The file they stand in.
+    pub fn file(project: &Project) -> PathBuf {
+        project.specify(FILE)
+    }
+
+    /// Reads them from the text of that file.
+    pub fn parse(project: &Project, text: &str) -> Result<Self, SpeckitError> {
+        let path = Self::file(project);
+        let events = match confined::yaml(&path, text)? {
             Value::Object(mut said) => match said.remove("hooks") {
                 Some(Value::Object(events)) => events,
                 _ => Map::new(),
@@ -94,11 +104,20 @@ impl Hooks {
 
     /// The hooks of an event whose conditions hold, in the order in which they run.
     pub fn of(&self, when: When, command: Command, env: &dyn Fn(&str) -> Option<String>) -> Vec<Hook> {
+        self.enabled(when, command).filter(|hook| self.holds(hook, env)).filter_map(hook).collect()
+    }
+
+    /// The hooks of an event, whatever their conditions say.
+    pub fn listed(&self, when: When, command: Command) -> Vec<Hook> {
+        self.enabled(when, command).filter_map(hook).collect()
+    }
+
+    fn enabled(&self, when: When, command: Command) -> impl Iterator<Item = &Value> {
         let listed = self.events.get(&when.event(command)).and_then(Value::as_array);
         let is_wanted = |hook: &&Value| hook.get("enabled").is_none_or(is_truthy);
         let mut hooks: Vec<&Value> = listed.into_iter().flatten().filter(is_wanted).collect();
         hooks.sort_by_key(|hook| registry::priority(hook.get("priority")));
-        hooks.into_iter().filter(|hook| self.holds(hook, env)).filter_map(hook).collect()
+        hooks.into_iter()
     }
 
     fn holds(&self, hook: &Value, env: &dyn Fn(&str) -> Option<String>) -> bool {

@@ -2,6 +2,9 @@
 //! is given. Blocks; keep it off the loop. Knows no session, no client and no model.
 
 mod agent_context;
+mod check;
+mod checklist;
+mod clarifications;
 mod command;
 mod confined;
 mod create;
@@ -10,13 +13,17 @@ mod extension;
 mod feature;
 #[cfg(test)]
 mod fixture;
+mod gather;
 mod git;
 mod git_extension;
+mod guard;
 mod hooks;
 mod init;
+mod lint;
 mod markdown;
 mod number;
 mod page;
+mod plan_view;
 mod pointer;
 mod prerequisites;
 mod project;
@@ -27,22 +34,33 @@ mod registry;
 mod roots;
 mod scaffold;
 mod slug;
+mod supplied;
 mod tasks;
 
 pub use agent_context::AgentContext;
+pub use check::{Baseline, came_to, check};
+pub use checklist::{Counts, check_checklist, check_markers, counts, next_item};
+pub use clarifications::{add_clarification, n_clarifications};
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use create::{Created, NewFeature, create, would_create};
 pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, extension_commands};
 pub use feature::{Feature, Origin, WhoAsks, features, resolve};
+pub use gather::{Limits, Spelled, checklists, gather};
 pub use git_extension::{
     Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
     exact_branch, is_feature_branch,
 };
+pub use guard::{Change, Guard, SET_ASIDE, Snapshot, Touched};
 pub use hooks::{Hook, Hooks, When};
 pub use init::{Pages, init};
-pub use number::{Numbering, parse_number};
+pub use lint::{
+    MARKERS_MAX, Problem, check_constitution, check_plan, check_quickstart, check_research, check_spec,
+    check_tasks, is_unfilled, spec_counts,
+};
+pub use number::{Numbering, parse_number, usual_numbering};
 pub use page::{Layer, Page, Part, Place, layers, page, page_names};
+pub use plan_view::{Entry, Priority, Status, plan_view};
 pub use pointer::{read_pointer, write_pointer};
 pub use prerequisites::{Need, check_needs, docs, needs_of, setup_plan, setup_tasks};
 pub use project::{Project, Variables};
@@ -55,6 +73,7 @@ pub use question::{Answer, Choice, Question};
 pub use registry::Strategy;
 pub use roots::{SpecsLink, SpecsRoot, specs_root};
 pub use slug::{clean, slug};
+pub use supplied::{Supplied, supplied};
 pub use tasks::{
     Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
 };

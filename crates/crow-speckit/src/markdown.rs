@@ -182,6 +182,7 @@ fn in_line(
     let code = code_spans(line);
     let mut code = code.iter().peekable();
     let mut at = line.start;
+    let indented = end - line.text.trim_start().len();
     let begun = |from: usize| text.get(from..end).and_then(|rest| rest.find("<!--")).map(|at| from + at);
     let mut comment = begun(at);
     while at < end {
@@ -197,8 +198,7 @@ fn in_line(
                 at = span.end;
             }
             (_, Some(comment)) => {
-                let is_block = text[line.start..comment].trim().is_empty();
-                let close = match is_block {
+                let close = match comment == indented {
                     true => Some(seeker.of_block(text, comment)),
                     false => seeker.of_span(text, comment),
                 };
@@ -263,9 +263,9 @@ impl CommentEnds {
         }
         let close = self.next_end(text, inner);
         let within = &text[inner..close];
-        let paragraph = within.find("\n\n").or_else(|| within.find("\n\r\n"));
-        match paragraph {
-            Some(at) => self.none_before = inner + at,
+        let is_blank = |at: usize| within[at + 1..].starts_with('\n') || within[at + 1..].starts_with("\r\n");
+        match within.match_indices('\n').find(|(at, _)| is_blank(*at)) {
+            Some((at, _)) => self.none_before = inner + at,
             None if within.ends_with("-->") => return Some(close),
             None => self.none_before = text.len(),
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::SpeckitError;
+use crate::{Project, SpeckitError, confined};
 
 /// Other programs count in 64 bits with a sign; a number beyond is nobody's.
 const NUMBER_MAX: u64 = i64::MAX as u64;
@@ -19,6 +19,16 @@ pub enum Numbering {
     Prefer(u64),
     /// The local time.
     Timestamp,
+}
+
+/// How features are numbered where the person does not say: as the project's options do, or one after the other.
+pub fn usual_numbering(project: &Project) -> Numbering {
+    let options = confined::read(project, &project.specify("init-options.json")).ok().flatten();
+    let options = options.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let said = ["feature_numbering", "branch_numbering"]
+        .into_iter()
+        .find_map(|key| options.as_ref()?.get(key)?.as_str());
+    if said == Some("timestamp") { Numbering::Timestamp } else { Numbering::Next }
 }
 
 /// Reads the number of a folder's name; `None` for a time, for fewer than three digits and for what nobody can count.

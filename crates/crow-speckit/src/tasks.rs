@@ -3,15 +3,19 @@
 
 mod append;
 mod path;
+mod read;
 mod select;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::markdown::{self, Heading};
+use crate::markdown;
 
+pub(crate) use append::one_line;
 pub use append::{Gap, GapKind, append_convergence};
 pub(crate) use path::{has_path, paths};
+use read::{is_phase, number_of, phase_of, story_of, task_of};
+pub(crate) use read::{priority_in, story_in};
 
 /// Digits an id may have: with more it is no task's.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 3..=9;
@@ -177,8 +181,7 @@ impl TaskList {
                     phase = None;
                 }
                 // A phase that says so counts before it has tasks.
-                let is_said = starts_with_word(heading.title.trim_matches(MARKS), "phase");
-                if is_said && section.as_ref().is_some_and(|section| section.number.is_some()) {
+                if is_phase(heading) && section.as_ref().is_some_and(|section| section.number.is_some()) {
                     list.phases.extend(section.take());
                     phase = Some(list.phases.len() - 1);
                 }
@@ -262,171 +265,6 @@ pub fn flip(text: &str, id: &TaskId, done: Done) -> Result<String, TasksError> {
         flipped.replace_range(task.marker..=task.marker, marker);
     }
     Ok(flipped)
-}
-
-fn task_of(line: markdown::Line<'_>) -> Option<Task> {
-    let item = markdown::item(line.text)?;
-    let (id, rest) = id_of(item.text)?;
-    let mut task = Task {
-        id,
-        done: item.is_ticked,
-        parallel: false,
-        stories: Vec::new(),
-        phase: None,
-        text: String::new(),
-        line: line.number,
-        marker: line.start + item.marker,
-    };
-    task.text = read_labels(rest, &mut task);
-    Some(task)
-}
-
-/// What people put around an id or a label.
-const MARKS: [char; 3] = ['*', '_', '`'];
-
-/// What people put behind an id.
-const SEPARATORS: [char; 6] = [':', '.', '-', '–', '—', '：'];
-
-/// Reads the id at the beginning of an item; gives what stands behind it.
-fn id_of(item: &str) -> Option<(TaskId, &str)> {
-    let inner = item.trim_start_matches(MARKS);
-    let mark = &item[..item.len() - inner.len()];
-    let (inner, is_boxed) = inner.strip_prefix('[').map_or((inner, false), |inner| (inner, true));
-    let end = inner.find(|char: char| !char.is_alphanumeric()).unwrap_or(inner.len());
-    let id = inner[..end].starts_with('T').then(|| TaskId::parse(&inner[..end])).flatten()?;
-    let rest = if is_boxed { inner[end..].strip_prefix(']')? } else { &inner[end..] };
-    let rest = rest.trim_start_matches(SEPARATORS);
-    // Where the mark goes on behind the id, the labels are in bold too.
-    let rest = if mark.is_empty() { rest } else { rest.strip_prefix(mark).unwrap_or(rest) };
-    Some((id, rest.trim_start().trim_start_matches(SEPARATORS).trim_start()))
-}
-
-/// Reads the labels before a task's text; gives the text, with the labels that it does not know.
-fn read_labels(rest: &str, task: &mut Task) -> String {
-    let mut rest = rest;
-    let mut kept = String::new();
-    while let Some((label, after)) = label_of(rest) {
-        match words_of(label) {
-            Some(words) => {
-                task.parallel |= words.contains(&Label::Parallel);
-                task.stories.extend(words.iter().filter_map(|word| match word {
-                    Label::Story(number) => Some(number),
-                    Label::Parallel => None,
-                }));
-            }
-            None => {
-                kept.push_str(&rest[..rest.len() - after.len()]);
-                kept.push(' ');
-            }
-        }
-        rest = after.trim_start();
-    }
-    let text = rest.trim_start_matches(SEPARATORS).trim();
-    // Half of a mark that went around the id as well.
-    let is_half = text.matches("**").count() % 2 == 1;
-    kept.push_str(&if is_half { text.replacen("**", "", 1) } else { text.to_owned() });
-    kept.trim().to_owned()
-}
-
-/// The bracketed label at the beginning, and what stands behind it; a link is none.
-fn label_of(text: &str) -> Option<(&str, &str)> {
-    let inner = text.trim_start_matches(MARKS);
-    let mark = &text[..text.len() - inner.len()];
-    let (label, after) = inner.strip_prefix('[')?.split_once(']')?;
-    let after = after.strip_prefix(mark).unwrap_or(after);
-    (!after.starts_with('(') && !label.contains('[')).then_some((label, after))
-}
-
-#[derive(PartialEq, Eq)]
-enum Label {
-    Parallel,
-    Story(u32),
-}
-
-/// What a label says, such as `P` or `US1+US2`; none if it says anything else.
-fn words_of(label: &str) -> Option<Vec<Label>> {
-    let words = label.split(['+', ',', '/', '&', ' ']).filter(|word| !word.is_empty());
-    let words: Option<Vec<Label>> = words
-        .map(|word| match story_of(word) {
-            Some(number) => Some(Label::Story(number)),
-            None => word.eq_ignore_ascii_case("p").then_some(Label::Parallel),
-        })
-        .collect();
-    words.filter(|words| !words.is_empty())
-}
-
-/// Reads `US1`.
-fn story_of(word: &str) -> Option<u32> {
-    let digits = word.get(..2).filter(|us| us.eq_ignore_ascii_case("us")).map(|_| &word[2..])?;
-    number_of(digits.strip_prefix('-').unwrap_or(digits))
-}
-
-fn number_of(digits: &str) -> Option<u32> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
-}
-
-/// Reads a heading as a phase: `Phase 3.1: Title`, `Fase 2 - Title`, or a title without a number.
-fn phase_of(heading: Heading<'_>, line: usize) -> Option<Phase> {
-    if heading.level == 1 && !starts_with_word(heading.title, "phase") {
-        return None;
-    }
-    let title = heading.title.trim_matches(MARKS);
-    let (number, rest) = match numbered(title) {
-        // Deeper headings are the parts of a phase, unless they say that they are one.
-        Some((word, number, rest)) if heading.level <= 2 || word.eq_ignore_ascii_case("phase") => {
-            (Some(number.to_owned()), rest)
-        }
-        Some(_) | None => (None, title),
-    };
-    let title = rest.trim_start().trim_start_matches(SEPARATORS).trim().to_owned();
-    Some(Phase { number, kind: kind_of(&title), title, line })
-}
-
-/// Takes a title such as `Phase 3.1: Setup` apart: the word, the number and the rest.
-fn numbered(title: &str) -> Option<(&str, &str, &str)> {
-    let (word, rest) = title.split_once([' ', '\t'])?;
-    let rest = rest.trim_start();
-    let end = rest.find(|char: char| !(char.is_ascii_digit() || char == '.')).unwrap_or(rest.len());
-    let number = rest[..end].trim_end_matches('.');
-    let is_one = number.starts_with(|char: char| char.is_ascii_digit());
-    let rest = &rest[number.len()..];
-    let is_whole = !rest.starts_with(char::is_alphanumeric);
-    (is_one && is_whole && word.chars().all(char::is_alphabetic)).then_some((word, number, rest))
-}
-
-fn starts_with_word(text: &str, word: &str) -> bool {
-    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-}
-
-fn kind_of(title: &str) -> PhaseKind {
-    let lower = title.to_lowercase();
-    if lower.contains("convergence") {
-        return PhaseKind::Convergence;
-    }
-    if let Some(number) = story_in(&lower) {
-        return PhaseKind::Story { number, priority: priority_in(title) };
-    }
-    let kinds = [
-        ("setup", PhaseKind::Setup),
-        ("foundation", PhaseKind::Foundational),
-        ("polish", PhaseKind::Polish),
-        ("cross-cutting", PhaseKind::Polish),
-    ];
-    kinds.into_iter().find(|(word, _)| lower.contains(word)).map_or(PhaseKind::Other, |(_, kind)| kind)
-}
-
-/// The number in `user story 1` or `us1`.
-pub(crate) fn story_in(lower: &str) -> Option<u32> {
-    let words: Vec<&str> =
-        lower.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let named = words.windows(2).find(|pair| pair[0] == "story").and_then(|pair| number_of(pair[1]));
-    named.or_else(|| words.iter().find_map(|word| story_of(word)))
-}
-
-/// The `1` of a `P1`.
-pub(crate) fn priority_in(title: &str) -> Option<u32> {
-    let mut words = title.split(|char: char| !char.is_alphanumeric());
-    words.find_map(|word| number_of(word.strip_prefix(['P', 'p'])?).filter(|number| *number > 0))
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct Workspace {
     cwd: PathBuf,
     roots: Vec<PathBuf>,
     secret_variables: Vec<String>,
+    /// What commands are told beside what they inherit.
+    variables: Mutex<Vec<(String, String)>>,
     seen: Mutex<HashMap<PathBuf, Stamp>>,
     jobs: Arc<Jobs>,
 }
@@ -61,7 +63,14 @@ impl Workspace {
                 resolved.push(root);
             }
         }
-        Self { cwd, roots: resolved, secret_variables, seen: Mutex::default(), jobs: Arc::default() }
+        Self {
+            cwd,
+            roots: resolved,
+            secret_variables,
+            variables: Mutex::default(),
+            seen: Mutex::default(),
+            jobs: Arc::default(),
+        }
     }
 
     /// Goes on with the jobs of another workspace of the same session. The last one that is dropped ends them.
@@ -102,6 +111,21 @@ impl Workspace {
     /// Variables that commands do not get.
     pub(crate) fn secret_variables(&self) -> &[String] {
         &self.secret_variables
+    }
+
+    /// Has commands from now on find these in their environment, instead of those set before.
+    pub fn set_variables(&self, variables: Vec<(String, String)>) {
+        *self.variables.lock().unwrap_or_else(PoisonError::into_inner) = variables;
+    }
+
+    /// What commands find in their environment beside what they inherit.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        self.variables.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hears that a file, by its resolved path, was written for the model, which may edit it as it is now.
+    pub fn wrote(&self, path: PathBuf, text: &str) {
+        self.remember(path, Stamp::of(text));
     }
 
     /// Makes a path absolute and keeps the client's spelling, links and all.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub(super) fn weight(update: &Update) -> usize {
     match update {
         Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
-        Update::Output { text, .. } => text.len(),
+        Update::Output { text, .. } | Update::Report { text, .. } => text.len(),
         Update::Compaction { stage: CompactionStage::Done { summary: Some(summary) }, text, .. } => {
             text.len() + summary.len()
         }

@@ -219,6 +219,7 @@ impl Child {
             AgentReach::Program { command, args, env } => {
                 let depth = (DEPTH_VARIABLE.to_owned(), (self.hearing.family.depth + 1).to_string());
                 let is_given = |name: &String| env.iter().any(|(given, _)| given == name);
+                let told = self.hearing.family.surroundings().workspace.variables();
                 let secret = match self.hearing.trusted {
                     Trusted::Itself => Vec::new(),
                     Trusted::Nobody => kit.settings().secret_variables.clone(),
@@ -227,7 +228,7 @@ impl Child {
                     program: command.clone(),
                     args: args.clone(),
                     cwd: self.starts_in.clone(),
-                    env: env.iter().cloned().chain([depth]).collect(),
+                    env: told.into_iter().chain(env.iter().cloned()).chain([depth]).collect(),
                     env_removed: secret.into_iter().filter(|name| !is_given(name)).collect(),
                 };
                 let started = kit.launcher.start(&self.agent, command).await;

@@ -94,6 +94,7 @@ impl Asking {
 /// Counts what files bring, as in "2 MCP servers, 1 hook, 3 skills".
 fn summary(files: &[&SupplyFile]) -> String {
     let (mut n_servers, mut n_hooks, mut n_rules, mut n_skills, mut n_prompts) = (0, 0, 0, 0, 0);
+    let mut n_workflow = 0;
     for file in files {
         match &file.brings {
             Brings::Config(config) => {
@@ -103,6 +104,7 @@ fn summary(files: &[&SupplyFile]) -> String {
             }
             Brings::Skill(_) => n_skills += 1,
             Brings::Prompt(_) => n_prompts += 1,
+            Brings::Workflow(_) => n_workflow += 1,
         }
     }
     let counts = [
@@ -111,6 +113,7 @@ fn summary(files: &[&SupplyFile]) -> String {
         counted(n_rules, "rule"),
         counted(n_skills, "skill"),
         counted(n_prompts, "command"),
+        counted(n_workflow, "Spec Kit file"),
     ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -127,6 +130,9 @@ fn what_runs(files: &[&SupplyFile]) -> String {
             }
             Brings::Prompt(prompt) => {
                 lines.push(visible(&format!("  command /{}: {}", prompt.name, prompt.description)));
+            }
+            Brings::Workflow(supplied) => {
+                lines.extend(supplied.about.iter().map(|line| visible(&format!("  {line}"))));
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crow_core::{ContentHash, Supply};
+use crow_speckit::{Project, Supplied};
 use sha2::{Digest as _, Sha256};
 
 use super::reading::{self, Inside};
@@ -54,6 +55,8 @@ pub(super) enum Brings {
     Config(RepositoryConfig),
     Skill(Skill),
     Prompt(PromptFile),
+    /// Something of the Spec Kit workflow.
+    Workflow(Supplied),
 }
 
 impl Brings {
@@ -61,7 +64,7 @@ impl Brings {
     pub(super) fn is_something(&self) -> bool {
         match self {
             Self::Config(config) => !config.is_empty(),
-            Self::Skill(_) | Self::Prompt(_) => true,
+            Self::Skill(_) | Self::Prompt(_) | Self::Workflow(_) => true,
         }
     }
 }
@@ -102,6 +105,7 @@ pub(super) fn look(places: &Places) -> Found {
     for folder in &folders {
         looking.folder(folder);
     }
+    looking.workflow(&folders[0]);
     looking.found
 }
 
@@ -136,6 +140,16 @@ impl Looking<'_> {
                     });
                 }
             }
+        }
+    }
+
+    /// Looks for what changes the Spec Kit workflow, in the project around a folder. What lies outside of the repository is
+    /// nobody's to approve.
+    fn workflow(&mut self, cwd: &Path) {
+        let found = Project::find(cwd, None).ok().flatten();
+        for supplied in found.iter().flat_map(crow_speckit::supplied) {
+            let path = supplied.path.clone();
+            self.file(path, |_, _, _| Some(Brings::Workflow(supplied)));
         }
     }
 

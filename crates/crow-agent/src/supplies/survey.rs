@@ -82,6 +82,7 @@ impl Survey {
                 }
                 Brings::Skill(skill) => supplies.skills.push(skill),
                 Brings::Prompt(prompt) => supplies.prompts.push(prompt),
+                Brings::Workflow(supplied) => supplies.approved.add(file.path, file.supply.hash, supplied),
             }
         }
         first_of_each(&mut supplies.servers, |server| server.name.clone());

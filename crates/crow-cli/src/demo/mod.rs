@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use crow_agent::WorkflowSettings;
 use crow_core::{Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::{ModelSettings, ProviderSettings};
 use crow_process::{Bounds, Command, Ended, Groups};
@@ -162,6 +163,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         rules: Rules::default(),
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),
+        workflow: WorkflowSettings::default(),
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),

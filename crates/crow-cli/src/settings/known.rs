@@ -23,6 +23,7 @@ pub(super) const TOP: &[&str] = &[
     "agents",
     "sandbox",
     "hooks",
+    "speckit",
 ];
 /// Keys of a provider.
 pub(super) const PROVIDER: &[&str] = &["base_url", "api_key", "headers"];
@@ -39,5 +40,7 @@ pub(super) const AGENT: &[&str] =
 pub(super) const AGENTS: &[&str] = &["max_depth", "max_children", "max_tokens", "max_minutes"];
 /// Keys of `permissions`.
 pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "network"];
+/// Keys of `speckit`.
+pub(super) const SPECKIT: &[&str] = &["specs_root", "specs_link", "parallel"];
 /// Keys of a hook, and of a group of hooks as other agents write it.
 pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeout"];

@@ -6,6 +6,7 @@ mod permissions;
 mod places;
 mod repository;
 mod servers;
+mod speckit;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,6 +15,7 @@ use std::{
     str::FromStr,
 };
 
+use crow_agent::WorkflowSettings;
 use crow_core::{Hook, TreeLimits};
 use crow_model::{ApiKey, ModelSettings, ProviderSettings};
 use crow_store::{Address, ServerAddress};
@@ -63,6 +65,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         secrets.extend(top.db_variables.iter().cloned());
     }
     secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
+    let workflow = speckit::surrounded(std::mem::take(&mut top.workflow), env, |name| secrets.contains(name));
     let settings = Settings {
         dir: dir.to_owned(),
         models: loader.models(&top)?,
@@ -78,6 +81,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         rules: std::mem::take(&mut top.permissions.rules),
         secret_variables: secrets.into_iter().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),
+        workflow,
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
         mcp_servers: top.servers.servers,
         agent_servers: top.agents.servers,
@@ -174,6 +178,7 @@ struct Top<'a> {
     requests_max: Option<u32>,
     compact_tokens_max: Option<u64>,
     permissions: Permissions,
+    workflow: WorkflowSettings,
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
     hooks: Vec<Hook>,
@@ -225,6 +230,7 @@ impl Loader<'_> {
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
                 "hooks" => top.hooks = self.hooks(field)?,
                 "permissions" => top.permissions = self.permissions(field)?,
+                "speckit" => top.workflow = self.speckit(field)?,
                 _ => self.check_known("", field, known::TOP),
             }
         }

@@ -8,6 +8,7 @@ fn check(name: &str, arguments: &str, expected: &Expect) {
         None => "none of ours".to_owned(),
         Some(Err(why)) => format!("refused: {why}"),
         Some(Ok(Asked::About(about))) => format!("{about:?}"),
+        Some(Ok(Asked::Extension { name, text })) => format!("/{name} of an extension {text:?}"),
         Some(Ok(Asked::Step(Invocation { command, feature, naming, text }))) => {
             let feature = feature.map(|feature| format!(" feature={feature:?}")).unwrap_or_default();
             let naming = if naming == Naming::default() { String::new() } else { format!(" {naming:?}") };
@@ -26,7 +27,7 @@ fn every_command_has_two_spellings() {
             assert_eq!((read.command, read.text.as_str()), (command, "x"));
         }
     }
-    for name in ["speckitplan", "speckit.", "speckit.git.commit", "speckit.Plan", "spec", "specify"] {
+    for name in ["speckitplan", "speckit.", "speckit.git.", "speckit.Plan", "spec", "specify"] {
         check(name, "", &expect!["none of ours"]);
     }
 }
@@ -78,6 +79,15 @@ fn a_value_that_is_missing_or_wrong_is_refused() {
     check("speckit.specify", "--number seven", &expect!["refused: --number wants a number, not seven."]);
     check("speckit.specify", "--short-name", &expect!["refused: --short-name wants a value behind it."]);
     check("speckit.plan", "--feature= x", &expect!["refused: --feature wants a value behind it."]);
+}
+
+#[test]
+fn a_further_dot_is_that_of_an_extension() {
+    check(
+        "speckit.git.commit",
+        "all of\nit",
+        &expect![[r#"/speckit.git.commit of an extension "all of\nit""#]],
+    );
 }
 
 #[test]

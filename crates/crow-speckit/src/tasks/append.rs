@@ -65,12 +65,11 @@ pub fn append_convergence(text: &str, gaps: &[Gap]) -> Result<String, TasksError
         longer.push_str(end);
     }
     longer.push_str(&format!("## Phase {}: Convergence{end}{end}", list.next_phase()));
-    let mut number = list.next_id().ok_or(TasksError::NoIdsLeft)?.number();
+    let first = list.next_id().ok_or(TasksError::NoIdsLeft)?.number();
     let (critical, others): (Vec<_>, Vec<_>) = gaps.iter().enumerate().partition(|(_, gap)| gap.is_critical);
-    for (at, gap) in critical.into_iter().chain(others) {
+    for (number, (at, gap)) in (first..).zip(critical.into_iter().chain(others)) {
         let id = TaskId::of(number).ok_or(TasksError::NoIdsLeft)?;
         longer.push_str(&format!("- [ ] {id} {}{end}", line_of(gap).ok_or(TasksError::Empty(at + 1))?));
-        number += 1;
     }
     let n_seen = TaskList::parse(&longer).tasks.len();
     if n_seen == list.tasks.len() + gaps.len() { Ok(longer) } else { Err(TasksError::Unclosed) }

@@ -87,7 +87,8 @@ impl Terminal {
     async fn start_program(&self, start: &Start, line: Line, cx: &ToolCx<'_>) -> Result<Program, Refusal> {
         let (program, args) = held(self.warden.as_ref(), &start.command, cx);
         let more = if line == Line::Terminal { Some(&DUMB) } else { None };
-        let env = PLAIN.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let plain = PLAIN.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = plain.chain(cx.workspace.variables());
         let command = Command {
             program,
             args,

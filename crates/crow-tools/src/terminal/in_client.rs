@@ -42,7 +42,8 @@ impl Terminal {
         let jobs = cx.workspace.jobs();
         let seat = if start.is_job() { Some(jobs.reserve()?) } else { None };
         let (program, args) = held(self.warden.as_ref(), &start.command, cx);
-        let env = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = plain.chain(cx.workspace.variables());
         let launch = Launch {
             program,
             args,

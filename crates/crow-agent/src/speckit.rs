@@ -1,0 +1,132 @@
+//! The Spec Kit workflow as a session runs it. What needs no model is `crow-speckit`'s; what a model has to do is put to it
+//! here, within limits, and looked at when it is done.
+
+mod about;
+mod asking;
+mod beside;
+mod ground;
+mod hooking;
+mod implement;
+mod record;
+mod report;
+mod scope;
+mod short_name;
+mod source;
+mod step;
+mod tools;
+mod work;
+
+use crow_acp::{Client, Spoken};
+use crow_core::{CommandInfo, Failure, Part, SessionId, Transcript, TurnEnd, Update, slash};
+use crow_speckit::{Asked, Command, Feature, Project, TaskList};
+use crow_tools::Workspace;
+
+pub(crate) use self::asking::Open;
+use self::record::off;
+pub(crate) use self::scope::Scope;
+use self::work::{Said, Words, note_to};
+use crate::kit::Kit;
+use crate::run_turn::{Conversation, TurnCx};
+
+/// What a session is to do.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// What a command asks for, or why it cannot be read.
+    Command(Result<Asked, String>),
+    /// The answer to a question.
+    Answer(Open),
+}
+
+/// Reads what was said as one of our commands.
+pub(crate) fn read(said: &[Spoken]) -> Option<Result<Asked, String>> {
+    let command = slash::parse(text(said)?)?;
+    Asked::read(command.name, command.arguments)
+}
+
+/// Finds the question that what was said answers. Another command is no answer.
+pub(crate) fn open(transcript: &Transcript, said: &[Spoken]) -> Option<Open> {
+    let is_answer = text(said).is_some_and(|text| slash::parse(text).is_none());
+    if is_answer { asking::open(transcript) } else { None }
+}
+
+fn text(said: &[Spoken]) -> Option<&str> {
+    match said.first() {
+        Some(Spoken::Part(Part::Text(text))) => Some(text),
+        Some(Spoken::Part(_) | Spoken::ImageAt { .. }) | None => None,
+    }
+}
+
+/// The commands on offer.
+pub(crate) fn on_offer() -> impl Iterator<Item = CommandInfo> {
+    let about = CommandInfo {
+        name: "speckit".into(),
+        description: "Where the Spec Kit workflow stands".into(),
+        hint: Some("status | use 002 | init | templates | doctor".into()),
+    };
+    let steps = Command::ALL.into_iter().map(|command| CommandInfo {
+        name: format!("speckit.{}", command.as_str()),
+        description: command.description().into(),
+        hint: Some(command.hint().into()),
+    });
+    steps.chain([about])
+}
+
+/// Takes up where a stored session stood: what its commands are told, and the task list that its client saw last.
+pub(crate) async fn recall(kit: &Kit, (client, session): (&Client, &SessionId), workspace: &Workspace) {
+    let row = match kit.store.speckit(session).await {
+        Ok(Some(row)) => row,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%session, %error, "what the session stood at in the workflow could not be read");
+            return;
+        }
+    };
+    workspace.set_variables(ground::variables_of(&row));
+    let is_listed = row
+        .last_command
+        .as_deref()
+        .and_then(Command::parse)
+        .is_some_and(|last| matches!(last, Command::Tasks | Command::Implement | Command::Converge));
+    let Some(dir) = row.feature_dir.filter(|_| is_listed) else { return };
+    let read = off(move || Ok(Project::read(&Feature::at(dir.into()).tasks())?.unwrap_or_default())).await;
+    let list = TaskList::parse(&read.unwrap_or_default());
+    if !list.tasks.is_empty() {
+        client.tell(session, Update::Plan(step::plan(&list, &[])));
+    }
+}
+
+/// Does it; what cannot be done is said, and nothing is written.
+pub(crate) async fn run(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    (wanted, spoken, untold): (Wanted, Vec<Spoken>, Option<Part>),
+    words: Words<'_>,
+) -> Result<TurnEnd, Failure> {
+    let said = Said { spoken, untold };
+    let done = match wanted {
+        Wanted::Command(Err(why)) => Err(why),
+        Wanted::Command(Ok(Asked::About(asked))) => about::tell(cx, asked).await?.map(|text| {
+            note_to(cx, &text);
+            TurnEnd::Done
+        }),
+        Wanted::Command(Ok(Asked::Extension { name, text })) => {
+            hooking::command(cx, talk, (&name, &text), said, words).await?
+        }
+        Wanted::Command(Ok(Asked::Step(invocation))) => {
+            work::begin(cx, talk, (invocation, said), words).await?
+        }
+        Wanted::Answer(open) => work::go_on(cx, talk, (open, said), words).await?,
+    };
+    Ok(done.unwrap_or_else(|why| {
+        note_to(cx, &sentence(&why));
+        TurnEnd::Done
+    }))
+}
+
+/// Makes a sentence of why something is not done.
+fn sentence(why: &str) -> String {
+    let mut letters = why.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if why.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}

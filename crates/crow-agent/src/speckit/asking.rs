@@ -1,0 +1,97 @@
+//! Questions of a step and their answers: as a form where the client has them, else as text whose answer is the person's
+//! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
+
+use crow_acp::Client;
+use crow_core::{Entry, Outcome, Reply, SessionId, Status, Transcript};
+use crow_speckit::{Answer, Command, Question};
+use crow_tools::{Keeper, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use crate::speckit::record::Record;
+use crate::speckit::tools::{self, ASK};
+use crate::supplies::OWN_SCHEME;
+
+/// What became of a question.
+pub(super) enum Asked {
+    Answered(Answer),
+    /// It was closed, or the turn was cut.
+    Cancelled,
+    /// It has to be shown, and is answered by a prompt.
+    Later,
+}
+
+/// Asks in a form.
+pub(super) async fn ask(
+    client: &Client,
+    session: &SessionId,
+    question: &Question,
+    cut: &CancellationToken,
+) -> Asked {
+    let _ = (client, session, question, cut);
+    Asked::Later
+}
+
+/// Writes an answer down where it belongs; gives what the model is told of it.
+pub(super) async fn answered(
+    record: Option<&Record>,
+    (question, answer): (&Question, &Answer),
+    n_left: usize,
+    (keeper, workspace): (Option<&dyn Keeper>, &Workspace),
+) -> Result<String, String> {
+    let mut text = tools::told(answer, n_left);
+    if let (Some(record), Answer::Given(given)) = (record, answer) {
+        record.add((&question.question, given), keeper, workspace).await?;
+        text.push_str(&format!(
+            "\nCrow wrote both under Clarifications in {}. Carry it into the section it concerns now, before you ask \
+             anything else.",
+            record.spec.display()
+        ));
+    }
+    Ok(text)
+}
+
+/// What waits for the person's word: which step asked what, and how often it has asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Open {
+    pub(super) command: Command,
+    pub(super) question: Question,
+    pub(super) n_asked: usize,
+}
+
+/// Finds the question that the last reply left open.
+pub(crate) fn open(transcript: &Transcript) -> Option<Open> {
+    let entries = transcript.entries();
+    let answered_until = entries.iter().rposition(|entry| matches!(entry, Entry::Reply(_)))?;
+    let Entry::Reply(Reply { calls, .. }) = &entries[answered_until] else { return None };
+    let is_shown = |outcome: &Outcome| outcome.status == Status::Done;
+    let results = &entries[answered_until + 1..];
+    // Whatever was said since then is no answer to it.
+    let shown = results.iter().map(|entry| match entry {
+        Entry::Result { call, outcome, .. } => Some((call, is_shown(outcome))),
+        Entry::Prompt(_) | Entry::Reply(_) => None,
+    });
+    let shown: Vec<_> = shown.collect::<Option<_>>()?;
+    let call = calls
+        .iter()
+        .find(|call| call.name == ASK && shown.iter().any(|(id, is_shown)| **id == call.id && *is_shown))?;
+    let question = tools::question(&call.arguments.object()).ok()?;
+    let (begun, command) =
+        entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, begins(entry)?)))?;
+    let asks = |entry: &Entry| match entry {
+        Entry::Reply(reply) => reply.calls.iter().filter(|call| call.name == ASK).count(),
+        Entry::Prompt(_) | Entry::Result { .. } => 0,
+    };
+    let n_asked = entries[begun..].iter().map(asks).sum();
+    Some(Open { command, question, n_asked })
+}
+
+/// Tells which step a prompt began.
+fn begins(entry: &Entry) -> Option<Command> {
+    let Entry::Prompt(prompt) = entry else { return None };
+    prompt.parts.iter().find_map(|part| match part {
+        crow_core::Part::Resource { uri, .. } => {
+            Command::parse(uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/")?)
+        }
+        crow_core::Part::Text(_) | crow_core::Part::Image { .. } | crow_core::Part::Link { .. } => None,
+    })
+}

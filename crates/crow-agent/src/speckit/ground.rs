@@ -1,0 +1,105 @@
+//! Where a session stands in the workflow: its project, its feature, what is configured.
+
+use std::path::PathBuf;
+
+use crow_core::Failure;
+use crow_speckit::{Command, Feature, Origin, Page, Project, SpeckitError, WhoAsks, resolve};
+use crow_store::SpeckitRow;
+
+use crate::clock;
+use crate::kit::WorkflowSettings;
+use crate::run_turn::{TurnCx, store_failure};
+use crate::speckit::record::off;
+
+/// Where a session stands.
+#[derive(Debug, Clone)]
+pub(super) struct Ground {
+    pub(super) project: Project,
+    /// What the session works on.
+    pub(super) bound: Option<PathBuf>,
+    pub(super) last: Option<Command>,
+    pub(super) settings: WorkflowSettings,
+    /// The person's own prompts.
+    pub(super) prompts_dir: PathBuf,
+    /// Where relative paths of the model begin.
+    pub(super) cwd: PathBuf,
+}
+
+impl Ground {
+    /// Finds the project around the session's folder; where there is none yet, that folder is one.
+    pub(super) async fn find(cx: &TurnCx<'_>) -> Result<Result<Self, String>, Failure> {
+        let row = cx.kit.store.speckit(cx.session).await.map_err(store_failure)?;
+        let settings = cx.kit.settings();
+        let (workflow, cwd) = (settings.workflow.clone(), crow_tools::resolve(cx.workspace.cwd()));
+        let prompts_dir = settings.prompts_dir.clone();
+        Ok(off(move || {
+            let found = Project::find(&cwd, workflow.variables.init_dir.as_deref())?;
+            let project = found.unwrap_or_else(|| Project::at(&cwd));
+            // A session that went elsewhere works on something else.
+            let row = row.filter(|row| project.root().to_str() == Some(&row.project_root));
+            Ok(Self {
+                bound: row.as_ref().and_then(|row| row.feature_dir.clone()).map(PathBuf::from),
+                last: row.and_then(|row| Command::parse(row.last_command.as_deref()?)),
+                project,
+                settings: workflow,
+                prompts_dir,
+                cwd,
+            })
+        })
+        .await)
+    }
+
+    /// Finds the feature that is meant, and who said so.
+    pub(super) fn feature(&self, named: Option<&str>) -> Result<(Feature, Origin), SpeckitError> {
+        let asked = WhoAsks {
+            named,
+            bound: self.bound.as_deref(),
+            variables: &self.settings.variables,
+            specs_root: &self.settings.specs_root,
+        };
+        resolve(&self.project, asked)
+    }
+
+    /// Finds a page template.
+    pub(super) fn page(&self, name: &str) -> Result<Page, SpeckitError> {
+        crow_speckit::page(&self.project, Some(&self.prompts_dir.join("speckit")), name)
+    }
+
+    /// Remembers what the session works on.
+    pub(super) async fn bind(
+        &self,
+        cx: &TurnCx<'_>,
+        feature: Option<&Feature>,
+        last: Option<Command>,
+    ) -> Result<(), Failure> {
+        let feature_dir = feature.map(|feature| feature.dir.clone()).or_else(|| self.bound.clone());
+        let row = SpeckitRow {
+            project_root: self.project.root().display().to_string(),
+            feature_dir: feature_dir.map(|dir| dir.display().to_string()),
+            last_command: last.or(self.last).map(|last| last.as_str().to_owned()),
+            updated: clock::now(),
+        };
+        cx.workspace.set_variables(variables_of(&row));
+        cx.kit.store.bind_speckit(cx.writer, row).await.map_err(store_failure)
+    }
+
+    /// Spells a path so that the model's tools find it.
+    pub(super) fn spelled(&self, path: &std::path::Path) -> String {
+        path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
+    }
+}
+
+/// What programs are told of the feature that a session works on: the project's own scripts then follow the session, and
+/// leave its pointer alone.
+pub(crate) fn variables_of(row: &SpeckitRow) -> Vec<(String, String)> {
+    let Some(dir) = &row.feature_dir else { return Vec::new() };
+    let name = std::path::Path::new(dir).file_name().map(|name| name.display().to_string());
+    [
+        ("SPECIFY_INIT_DIR", row.project_root.clone()),
+        ("SPECIFY_FEATURE_DIRECTORY", dir.clone()),
+        ("SPECIFY_FEATURE", name.unwrap_or_default()),
+        ("SPECIFY_FEATURE_NO_PERSIST", "1".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}

@@ -1,0 +1,243 @@
+//! `/speckit.implement`: the open tasks one after the other, each handed out by Crow, reported by the model and marked by
+//! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
+
+use crow_acp::{Answered, OfferAlways};
+use crow_core::{Content, Failure, Part, TurnEnd};
+use crow_speckit::{Aside, Command, Task, TaskFacts, TaskId, TaskList, checklists};
+use tokio::sync::mpsc;
+
+use crate::handle::MoreWords;
+use crate::run_turn::Conversation;
+use crate::speckit::beside;
+use crate::speckit::record::off;
+use crate::speckit::scope::TaskResult;
+use crate::speckit::step::{Step, failed, hidden};
+
+/// What became of the tasks of one run.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Those that were done, with what was said of each.
+    pub(super) done: Vec<(TaskId, String)>,
+    /// Those that failed, with why.
+    pub(super) failed: Vec<(TaskId, String)>,
+}
+
+/// One run.
+struct Run<'a, 'b> {
+    step: &'a Step<'b>,
+    /// What the person asked for, or every open task.
+    among: Option<Vec<TaskId>>,
+    progress: Progress,
+    /// What the first prompt brings along; nothing after it.
+    opening: Option<Vec<Part>>,
+    /// Whether tasks may go to child agents, once that was said for good.
+    beside: Option<bool>,
+}
+
+/// Asks whether to begin although review lists are open; tells whether to.
+pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<bool, Failure> {
+    let Some(feature) = step.feature.clone() else { return Ok(false) };
+    let lists = off(move || checklists(&feature)).await.map_err(failed)?;
+    let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
+    if n_open == 0 {
+        return Ok(true);
+    }
+    let mut table =
+        "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n".to_owned();
+    for list in &lists {
+        let n_left = list.total - list.checked;
+        let status = if n_left == 0 { "done" } else { "open" };
+        table.push_str(&format!(
+            "| {} | {} | {} | {n_left} | {status} |\n",
+            list.name, list.total, list.checked
+        ));
+    }
+    step.note(&table);
+    let title = format!("Implement although {n_open} checklist items are open");
+    let answered = step.confirm((&title, vec![Content::Text(table)]), OfferAlways::No, talk).await;
+    Ok(match answered {
+        Answered::AllowOnce | Answered::AllowAlways => true,
+        Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled => {
+            step.note(&format!(
+                "\n{} did not begin: {n_open} checklist items are open.\n",
+                Command::Implement
+            ));
+            false
+        }
+        Answered::Nobody { why } => {
+            step.note(&format!(
+                "\n{} did not begin: {n_open} checklist items are open and nobody could be asked ({why}). Tick what holds, \
+                 or allow it with `--yes`.\n",
+                Command::Implement
+            ));
+            false
+        }
+    })
+}
+
+/// Works through the open tasks; gives how the turn ends and what became of the tasks.
+pub(super) async fn run(
+    step: &Step<'_>,
+    talk: &mut Conversation,
+    opening: Vec<Part>,
+    more_words: &mut mpsc::Receiver<MoreWords>,
+) -> Result<(TurnEnd, Progress), Failure> {
+    let among = step.tasks().await?.selection(&step.text);
+    let mut run = Run { step, among, progress: Progress::default(), opening: Some(opening), beside: None };
+    let end = run.go_on(talk, more_words).await?;
+    step.tell_plan(&[]).await?;
+    Ok((end, run.progress))
+}
+
+impl Run<'_, '_> {
+    async fn go_on(
+        &mut self,
+        talk: &mut Conversation,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        while self.progress.failed.is_empty() {
+            // Whatever anybody else did to the list meanwhile counts.
+            let list = self.step.tasks().await?;
+            let next: Vec<Task> = list.next_step(self.among.as_deref()).into_iter().cloned().collect();
+            let end = match next.as_slice() {
+                [] => break,
+                [_, _, ..] if self.may_go_beside(&next, talk).await => {
+                    self.together(&list, &next, talk).await?
+                }
+                [first, ..] => self.one(&list, first, talk, more_words).await?,
+            };
+            if end != TurnEnd::Done {
+                return Ok(end);
+            }
+        }
+        let list = self.step.tasks().await?;
+        if self.progress.done.is_empty() || list.n_done() < list.tasks.len() {
+            return Ok(TurnEnd::Done);
+        }
+        let summary = self.step.aside(Aside::Task, |_| {}).await?;
+        self.step.scope.desk.reopen();
+        self.step.turn(talk, vec![hidden("task", summary)], more_words).await
+    }
+
+    /// What the first prompt begins with; nothing after it.
+    async fn opened(&mut self) -> Result<Vec<Part>, Failure> {
+        let Some(mut words) = self.opening.take() else { return Ok(Vec::new()) };
+        words.insert(words.len().min(1), self.step.opening().await?);
+        Ok(words)
+    }
+
+    /// Has the model do one task.
+    async fn one(
+        &mut self,
+        list: &TaskList,
+        task: &Task,
+        talk: &mut Conversation,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        let step = self.step;
+        step.scope.desk.hand_out(task.id.as_str());
+        step.tell_plan(std::slice::from_ref(&task.id)).await?;
+        let current = vec![facts_of(list, task)];
+        let mut prompt = self.opened().await?;
+        prompt.push(hidden("task", step.aside(Aside::Task, |facts| facts.tasks.current = current).await?));
+        let mut end = step.turn(talk, prompt, more_words).await?;
+        if end == TurnEnd::Done && step.scope.desk.state().result.is_none() {
+            let text = format!(
+                "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
+                task.id
+            );
+            end = step.turn(talk, vec![hidden("task", text)], more_words).await?;
+        }
+        let result = step.scope.desk.state().result.take();
+        let unsaid = || TaskResult::Failed { why: "the model did not say what became of it".to_owned() };
+        match (result, end) {
+            // What was reported counts, whatever came behind it.
+            (Some(result), end) => {
+                self.settle(&task.id, result, talk).await?;
+                Ok(end)
+            }
+            (None, TurnEnd::Done) => {
+                self.settle(&task.id, unsaid(), talk).await?;
+                Ok(TurnEnd::Done)
+            }
+            (None, end) => Ok(end),
+        }
+    }
+
+    /// Tells whether tasks may go to child agents.
+    async fn may_go_beside(&mut self, tasks: &[Task], talk: &Conversation) -> bool {
+        if let Some(is_given) = self.beside {
+            return is_given;
+        }
+        let leave = beside::ask(self.step, tasks, talk).await;
+        self.beside = leave.lasts.then_some(leave.is_given);
+        leave.is_given
+    }
+
+    /// Has child agents do several tasks at once; each is marked when it ends.
+    async fn together(
+        &mut self,
+        list: &TaskList,
+        tasks: &[Task],
+        talk: &mut Conversation,
+    ) -> Result<TurnEnd, Failure> {
+        let step = self.step;
+        let opened = self.opened().await?;
+        if !opened.is_empty() {
+            step.say(talk, opened, &[]).await?;
+        }
+        let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+        step.tell_plan(&ids).await?;
+        let mut family = beside::start(step, list, tasks, talk).await?;
+        if family.is_empty() {
+            // From here on they are done one by one.
+            self.beside = Some(false);
+            return Ok(TurnEnd::Done);
+        }
+        let mut told = Vec::new();
+        while let Some(report) = family.next().await {
+            told.push(report.text);
+            if !step.cx.is_over() {
+                self.settle(&report.task, report.result, talk).await?;
+            }
+        }
+        step.put_back().await?;
+        let text = format!(
+            "Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.\n\n{}",
+            told.join("\n")
+        );
+        step.say(talk, vec![hidden("children", text)], &family.claims()).await?;
+        Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
+    }
+
+    /// Marks a task that is done, and remembers what became of it.
+    async fn settle(&mut self, id: &TaskId, result: TaskResult, talk: &Conversation) -> Result<(), Failure> {
+        match result {
+            TaskResult::Done { note } => match self.step.tick(id, talk).await {
+                Ok(()) => {
+                    self.step.note(&format!("✓ {id}{}\n", colon(&note)));
+                    self.progress.done.push((id.clone(), note));
+                }
+                Err(why) => self.progress.failed.push((id.clone(), format!("it could not be marked: {why}"))),
+            },
+            TaskResult::Failed { why } => {
+                self.step.note(&format!("✗ {id}{}\n", colon(&why)));
+                self.progress.failed.push((id.clone(), why));
+            }
+        }
+        self.step.tell_plan(&[]).await
+    }
+}
+
+fn colon(note: &str) -> String {
+    if note.is_empty() { String::new() } else { format!(": {note}") }
+}
+
+pub(super) fn facts_of(list: &TaskList, task: &Task) -> TaskFacts {
+    TaskFacts {
+        id: task.id.to_string(),
+        text: task.text.clone(),
+        phase: list.phase(task).map(ToString::to_string).unwrap_or_default(),
+        stories: task.stories.iter().map(|story| format!("US{story}")).collect(),
+    }
+}

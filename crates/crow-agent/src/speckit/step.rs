@@ -1,0 +1,323 @@
+//! A step of the workflow at work: what it puts to the model, what it tells the person, and what it puts back.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crow_acp::{Answered, OfferAlways, Question, Subject};
+use crow_core::{
+    CallId, Content, Entry, Facets, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus,
+    Prints, Prompt, Status, ToolKind, Touch, TurnEnd, Update,
+};
+use crow_speckit::{
+    Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, Project, PromptKind, SET_ASIDE,
+    Snapshot, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
+};
+use crow_store::{DeliveryId, SpeckitEvent};
+use serde_json::{Map, json};
+use tokio::sync::mpsc;
+
+use crate::clock;
+use crate::handle::MoreWords;
+use crate::keeping::CallKeeper;
+use crate::run_turn::{Claimed, Conversation, TurnCx, run_turn, store_failure};
+use crate::speckit::ground::Ground;
+use crate::speckit::record::{self, Record, off};
+use crate::speckit::report;
+use crate::speckit::scope::Scope;
+use crate::speckit::source::Source;
+use crate::speckit::tools::questions_max;
+use crate::speckit::work::repairs_max;
+use crate::supplies::OWN_SCHEME;
+
+/// A step at work.
+pub(super) struct Step<'a> {
+    pub(super) cx: TurnCx<'a>,
+    pub(super) ground: Ground,
+    pub(super) command: Command,
+    pub(super) feature: Option<Feature>,
+    /// What the person said, without the options.
+    pub(super) text: String,
+    pub(super) scope: Scope,
+    /// Where its prompt comes from.
+    pub(super) source: Source,
+    /// What nobody may change meanwhile, as it was.
+    pub(super) snapshot: Arc<Mutex<Snapshot>>,
+}
+
+impl Step<'_> {
+    /// Puts something to the model within the limits of the step; what it may not change is as it was when this ends.
+    pub(super) async fn turn(
+        &self,
+        talk: &mut Conversation,
+        parts: Vec<Part>,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        let mail = self.cx.children.mail().await.map_err(store_failure)?;
+        self.cx.append_prompt(talk, parts, mail).await?;
+        let end = run_turn(&TurnCx { scope: Some(&self.scope), ..self.cx }, talk, more_words).await;
+        self.put_back().await?;
+        end
+    }
+
+    /// Lets the model know something with what it is asked next.
+    pub(super) async fn say(
+        &self,
+        talk: &mut Conversation,
+        parts: Vec<Part>,
+        claims: &[DeliveryId],
+    ) -> Result<(), Failure> {
+        let entry = Entry::Prompt(Prompt { id: talk.transcript.next_message(), parts });
+        match self.cx.append_claiming(talk, entry.clone(), claims).await? {
+            Claimed::Yes => Ok(()),
+            Claimed::BySomebodyElse => self.cx.append(talk, entry).await,
+        }
+    }
+
+    /// Puts back what nobody may change in this step, and says so.
+    pub(super) async fn put_back(&self) -> Result<(), Failure> {
+        let snapshot = self.snapshot.clone();
+        let put_back =
+            off(move || Ok(snapshot.lock().unwrap_or_else(PoisonError::into_inner).restore())).await;
+        for touched in put_back.map_err(failed)? {
+            let (path, command) = (self.ground.project.shown(&touched.path), self.command);
+            let what = match touched.change {
+                _ if !touched.is_undone => "; it stays as it is now".to_owned(),
+                Change::Changed => {
+                    let aside = self.ground.project.specify(SET_ASIDE);
+                    format!("; it is as it was, and what it said is in {}", self.ground.project.shown(&aside))
+                }
+                Change::Removed => "; it is back".to_owned(),
+                Change::Created => "; it is removed again".to_owned(),
+            };
+            self.note(&format!("\n{command} may not change {path}{what}.\n"));
+        }
+        Ok(())
+    }
+
+    /// Says something to the person, in the place where the model's words come.
+    pub(super) fn note(&self, text: &str) {
+        let message = self.cx.kit.next_note();
+        self.cx.client.tell(self.cx.session, Update::Text { message, text: text.to_owned() });
+    }
+
+    /// Asks whether something may be, as a call that no reply made.
+    pub(super) async fn confirm(
+        &self,
+        (title, content): (&str, Vec<Content>),
+        offer_always: OfferAlways,
+        talk: &Conversation,
+    ) -> Answered {
+        confirm(&self.cx, (title, content), offer_always, talk).await
+    }
+
+    /// Names a call that no reply makes.
+    pub(super) fn call(&self, talk: &Conversation) -> CallId {
+        call(&self.cx, talk)
+    }
+
+    /// What the model is told first.
+    pub(super) async fn opening(&self) -> Result<Part, Failure> {
+        let (source, facts) = (self.source.clone(), self.facts().await?);
+        let text = off(move || source.render(&facts)).await.map_err(failed)?;
+        Ok(hidden(self.command.as_str(), text))
+    }
+
+    /// What the model is told in between.
+    pub(super) async fn aside(
+        &self,
+        aside: Aside,
+        change: impl FnOnce(&mut Facts),
+    ) -> Result<String, Failure> {
+        let mut facts = self.facts().await?;
+        change(&mut facts);
+        off(move || render(aside.built_in(), PromptKind::Jinja, &facts)).await.map_err(failed)
+    }
+
+    async fn facts(&self) -> Result<Facts, Failure> {
+        let (ground, feature, command) = (self.ground.clone(), self.feature.clone(), self.command);
+        let (text, today) = (self.text.clone(), clock::today());
+        let limits = Limits { questions: questions_max(command), repairs: repairs_max(command) };
+        let gathered = off(move || {
+            let spelled = |path: &Path| ground.spelled(path);
+            let page = |name: &str| ground.page(name);
+            gather(&ground.project, feature.as_ref(), (command, &text, limits), (&spelled, &page), &today)
+        });
+        gathered.await.map_err(failed)
+    }
+
+    /// Takes down what the step is held against when it is over.
+    pub(super) async fn baseline(&self) -> Result<Baseline, Failure> {
+        let (project, feature, today) = (self.ground.project.clone(), self.feature.clone(), clock::today());
+        off(move || Baseline::take(&project, feature.as_ref(), &today)).await.map_err(failed)
+    }
+
+    /// What is wrong with what was written.
+    pub(super) async fn problems(&self, before: &Baseline) -> Result<Vec<String>, Failure> {
+        let (ground, feature, command) = (self.ground.clone(), self.feature.clone(), self.command);
+        let before = before.clone();
+        let checked = off(move || {
+            let page = |name: &str| ground.page(name);
+            check(&ground.project, feature.as_ref(), (command, &before), &page)
+        });
+        checked.await.map_err(failed)
+    }
+
+    /// What is on disk now, a line each.
+    pub(super) async fn came_to(&self, before: &Baseline) -> Result<Vec<String>, Failure> {
+        let (project, feature, command) = (self.ground.project.clone(), self.feature.clone(), self.command);
+        let (before, today) = (before.clone(), clock::today());
+        off(move || came_to(&project, feature.as_ref(), (command, &before, &today))).await.map_err(failed)
+    }
+
+    /// Tells the person what came of the step, and remembers it.
+    pub(super) async fn report(
+        &self,
+        text: String,
+        next: Vec<Handoff>,
+        outcome: &str,
+    ) -> Result<(), Failure> {
+        let message = self.cx.kit.next_note();
+        let text = format!("{text}{}", report::next_line(&next));
+        self.cx.client.tell(self.cx.session, Update::Report { message, text, next });
+        let event = SpeckitEvent {
+            ts: clock::now(),
+            command: self.command.as_str().to_owned(),
+            args_sha: Some(record::hash(&self.text)),
+            outcome: outcome.to_owned(),
+            files: Vec::new(),
+        };
+        self.cx.kit.store.log_speckit(self.cx.writer, event).await.map_err(store_failure)
+    }
+
+    /// Reads the task list as it is now.
+    pub(super) async fn tasks(&self) -> Result<TaskList, Failure> {
+        Ok(TaskList::parse(&self.read_tasks().await?))
+    }
+
+    pub(super) async fn read_tasks(&self) -> Result<String, Failure> {
+        let Some(feature) = self.feature.clone() else { return Ok(String::new()) };
+        off(move || Ok(Project::read(&feature.tasks())?.unwrap_or_default())).await.map_err(failed)
+    }
+
+    /// Marks a task as done.
+    pub(super) async fn tick(&self, id: &TaskId, talk: &Conversation) -> Result<(), String> {
+        let text = self.read_tasks().await.map_err(|failure| failure.sentence)?;
+        let ticked = flip(&text, id, Done::Yes).map_err(|error| error.to_string())?;
+        self.write_tasks(&ticked, talk).await
+    }
+
+    pub(super) async fn write_tasks(&self, text: &str, talk: &Conversation) -> Result<(), String> {
+        let Some(feature) = &self.feature else { return Ok(()) };
+        let keeper = self.keeper(talk);
+        record::write(Some(&keeper), self.cx.workspace, &feature.tasks(), text).await?;
+        self.accept(&feature.tasks()).await
+    }
+
+    /// Has what Crow itself wrote stay.
+    async fn accept(&self, path: &Path) -> Result<(), String> {
+        let (snapshot, path) = (self.snapshot.clone(), path.to_owned());
+        off(move || snapshot.lock().unwrap_or_else(PoisonError::into_inner).accept(&path)).await
+    }
+
+    /// Where answers are written down, in the step that settles open points.
+    pub(super) fn record(&self) -> Option<Record> {
+        let spec = self.feature.as_ref().filter(|_| self.command == Command::Clarify)?.spec();
+        Some(Record { spec })
+    }
+
+    pub(super) fn keeper(&self, talk: &Conversation) -> CallKeeper<'_> {
+        CallKeeper::new(&self.cx, talk.turn, self.call(talk))
+    }
+
+    /// Shows the task list as the plan.
+    pub(super) async fn tell_plan(&self, at_work: &[TaskId]) -> Result<(), Failure> {
+        let list = self.tasks().await?;
+        if !list.tasks.is_empty() {
+            self.cx.client.tell(self.cx.session, Update::Plan(plan(&list, at_work)));
+        }
+        Ok(())
+    }
+}
+
+/// Something that the model reads and no replay shows.
+pub(super) fn hidden(name: &str, text: String) -> Part {
+    Part::Resource { uri: format!("{OWN_SCHEME}speckit/{name}"), text, mime: None }
+}
+
+/// Asks whether something may be, as a call that no reply made.
+pub(super) async fn confirm(
+    cx: &TurnCx<'_>,
+    (title, content): (&str, Vec<Content>),
+    offer_always: OfferAlways,
+    talk: &Conversation,
+) -> Answered {
+    let call = call(cx, talk);
+    let facets = Facets {
+        title: crate::children::line(title),
+        kind: ToolKind::Think,
+        locations: Vec::new(),
+        touch: Touch::Nothing,
+    };
+    let announced = Update::Call {
+        call,
+        name: "speckit".to_owned(),
+        facets: facets.clone(),
+        arguments: Map::new(),
+        status: Status::Pending,
+        content: content.clone(),
+        prints: Prints::Nothing,
+    };
+    cx.client.tell(cx.session, announced);
+    let question = Question {
+        subject: Subject::Call,
+        call,
+        facets: &facets,
+        arguments: &Map::new(),
+        preview: &content,
+        why: None,
+        offer_always,
+    };
+    let answered = cx.client.ask(cx.session, question, cx.cut).await;
+    let status = match answered {
+        Answered::AllowOnce | Answered::AllowAlways => Status::Done,
+        Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled | Answered::Nobody { .. } => {
+            Status::Failed
+        }
+    };
+    cx.client.tell(cx.session, Update::CallChanged { call, status, content: None });
+    answered
+}
+
+/// Names a call that no reply makes: at the place of the next entry, beyond what any reply has.
+fn call(cx: &TurnCx<'_>, talk: &Conversation) -> CallId {
+    let beyond = usize::try_from(cx.kit.next_number()).unwrap_or(usize::MAX);
+    CallId::at(talk.transcript.next_seq(), beyond.saturating_add(CALLS_OF_A_REPLY))
+}
+
+/// As many as no reply has calls.
+const CALLS_OF_A_REPLY: usize = 100_000;
+
+/// A task list as clients show it.
+pub(super) fn plan(list: &TaskList, at_work: &[TaskId]) -> Vec<PlanEntry> {
+    let entries = plan_view(list, at_work).into_iter();
+    let entries = entries.map(|entry| PlanEntry {
+        text: entry.text,
+        priority: match entry.priority {
+            Priority::High => PlanPriority::High,
+            Priority::Medium => PlanPriority::Medium,
+            Priority::Low => PlanPriority::Low,
+        },
+        status: match entry.status {
+            crow_speckit::Status::Pending => PlanStatus::Pending,
+            crow_speckit::Status::InProgress => PlanStatus::InProgress,
+            crow_speckit::Status::Completed => PlanStatus::Completed,
+        },
+        meta: Some(json!({ "speckit": { "id": entry.id.as_ref().map(TaskId::as_str), "phase": entry.phase, "line": entry.line } })),
+    });
+    entries.collect()
+}
+
+/// What went wrong with the project's files, as the end of a turn.
+pub(super) fn failed(why: String) -> Failure {
+    Failure::new(FailureKind::InvalidValue, why)
+}

@@ -1,0 +1,187 @@
+//! What is wrong with what a step left on disk, and what it came to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::{
+    Command, Feature, Pages, Problem, Project, SpeckitError, TaskList, check_checklist, check_constitution,
+    check_markers, check_plan, check_quickstart, check_research, check_spec, check_tasks, checklists, docs,
+    n_clarifications, spec_counts,
+};
+
+/// What stood on disk before a step, as far as it is held against what stands there after it.
+#[derive(Debug, Clone, Default)]
+pub struct Baseline {
+    constitution: Option<String>,
+    checklists: BTreeMap<String, String>,
+    clarifications: usize,
+}
+
+impl Baseline {
+    /// Takes down what stands there now.
+    pub fn take(project: &Project, feature: Option<&Feature>, today: &str) -> Result<Self, SpeckitError> {
+        let mut before = Self { constitution: Project::read(&project.constitution())?, ..Self::default() };
+        if let Some(feature) = feature {
+            before.checklists = texts(feature)?;
+            before.clarifications = answers(feature, today)?;
+        }
+        Ok(before)
+    }
+}
+
+fn texts(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
+    let mut texts = BTreeMap::new();
+    for list in checklists(feature)? {
+        if let Some(text) = Project::read(&feature.checklists().join(&list.name))? {
+            texts.insert(list.name, text);
+        }
+    }
+    Ok(texts)
+}
+
+fn answers(feature: &Feature, today: &str) -> Result<usize, SpeckitError> {
+    Ok(Project::read(&feature.spec())?.map_or(0, |spec| n_clarifications(&spec, today)))
+}
+
+/// Says what is wrong with what a step wrote, in words that a model can act on.
+pub fn check(
+    project: &Project,
+    feature: Option<&Feature>,
+    (command, before): (Command, &Baseline),
+    pages: &Pages<'_>,
+) -> Result<Vec<String>, SpeckitError> {
+    let mut problems = Problems::default();
+    if command == Command::Constitution {
+        let text = Project::read(&project.constitution())?.unwrap_or_default();
+        problems.of("constitution.md", check_constitution(before.constitution.as_deref(), &text));
+    }
+    let Some(feature) = feature else { return Ok(problems.0) };
+    match command {
+        Command::Specify | Command::Clarify => {
+            let template = pages("spec-template")?.text;
+            problems.of("spec.md", check_spec(&read(&feature.spec())?, &template));
+            check_requirements(feature, before, &mut problems)?;
+        }
+        Command::Plan => {
+            let template = pages("plan-template")?.text;
+            problems.of("plan.md", check_plan(&read(&feature.plan())?, &template));
+            problems.of("research.md", check_research(Project::read(&feature.research())?.as_deref()));
+            problems.of("quickstart.md", check_quickstart(Project::read(&feature.quickstart())?.as_deref()));
+        }
+        Command::Checklist => {
+            let (after, template) = (texts(feature)?, pages("checklist-template")?.text);
+            let changed = after.iter().filter(|(name, text)| before.checklists.get(*name) != Some(text));
+            let mut n_changed = 0;
+            for (name, text) in changed.filter(|(name, _)| *name != "requirements.md") {
+                n_changed += 1;
+                problems.of(
+                    name,
+                    check_checklist(before.checklists.get(name).map(String::as_str), text, &template),
+                );
+            }
+            if n_changed == 0 {
+                problems.0.push("no checklist was written; write one file in checklists/".to_owned());
+            }
+        }
+        Command::Tasks => {
+            let template = pages("tasks-template")?.text;
+            let spec = read(&feature.spec())?;
+            problems.of("tasks.md", check_tasks(&read(&feature.tasks())?, &spec, &template));
+        }
+        Command::Constitution | Command::Analyze | Command::Implement | Command::Converge => {}
+    }
+    Ok(problems.0)
+}
+
+fn read(path: &Path) -> Result<String, SpeckitError> {
+    Ok(Project::read(path)?.unwrap_or_default())
+}
+
+/// Nothing but ticks may change in the list that every spec has, once it is there.
+fn check_requirements(
+    feature: &Feature,
+    before: &Baseline,
+    problems: &mut Problems,
+) -> Result<(), SpeckitError> {
+    const NAME: &str = "requirements.md";
+    let Some(old) = before.checklists.get(NAME) else { return Ok(()) };
+    let new = Project::read(&feature.checklists().join(NAME))?.unwrap_or_default();
+    problems.of(NAME, check_markers(old, &new));
+    Ok(())
+}
+
+#[derive(Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn of(&mut self, file: &str, found: Vec<Problem>) {
+        self.0.extend(found.into_iter().map(|problem| format!("{file}: {problem}")));
+    }
+}
+
+/// Says what a step came to, from what stands on disk: a line each.
+pub fn came_to(
+    project: &Project,
+    feature: Option<&Feature>,
+    (command, before, today): (Command, &Baseline, &str),
+) -> Result<Vec<String>, SpeckitError> {
+    let mut lines = Vec::new();
+    if command == Command::Constitution {
+        let text = Project::read(&project.constitution())?.unwrap_or_default();
+        let version = text.lines().rev().find(|line| line.contains("**Version**"));
+        lines.push(format!(
+            "{}: {}",
+            project.shown(&project.constitution()),
+            version.unwrap_or("no version line")
+        ));
+    }
+    let Some(feature) = feature else { return Ok(lines) };
+    lines.push(format!("Feature: {}", project.shown(&feature.dir)));
+    match command {
+        Command::Specify | Command::Clarify => {
+            let spec = Project::read(&feature.spec())?.unwrap_or_default();
+            lines.push(format!("spec.md: {}", spec_counts(&spec)));
+            if command == Command::Clarify {
+                let n_new = answers(feature, today)?.saturating_sub(before.clarifications);
+                lines.push(format!("Answers written down: {n_new}"));
+            }
+            lines.extend(lists(feature)?);
+        }
+        Command::Plan => {
+            let docs = docs(feature);
+            lines.push(format!(
+                "plan.md, {}",
+                if docs.is_empty() { "nothing beside it".to_owned() } else { docs.join(", ") }
+            ));
+        }
+        Command::Checklist => lines.extend(lists(feature)?),
+        Command::Tasks | Command::Implement | Command::Converge | Command::Analyze => {
+            let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+            lines.push(of_tasks(&list));
+        }
+        Command::Constitution => {}
+    }
+    Ok(lines)
+}
+
+fn lists(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
+    let lists = checklists(feature)?.into_iter();
+    Ok(lists
+        .map(|list| format!("checklists/{}: {} of {} checked", list.name, list.checked, list.total))
+        .collect())
+}
+
+fn of_tasks(list: &TaskList) -> String {
+    let n_parallel = list.tasks.iter().filter(|task| task.parallel).count();
+    let n_phases = list
+        .phases
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| list.tasks.iter().any(|task| task.phase == Some(*at)));
+    format!(
+        "tasks.md: {} tasks in {} phases, {} done, {n_parallel} marked [P]",
+        list.tasks.len(),
+        n_phases.count(),
+        list.n_done()
+    )
+}

@@ -1,0 +1,141 @@
+//! Checklists: what of them is ticked, and what a model may do to one. Text in, text out; knows no file.
+
+use std::collections::HashSet;
+
+use crate::lint::{Problem, first_of, placeholders};
+use crate::markdown;
+
+/// The share of new items, in percent, that have to say what of the spec they are about.
+const REFERENCED_PERCENT_MIN: usize = 80;
+
+/// Words in brackets that say what an item is about.
+const REFERENCES: [&str; 5] = ["Spec §", "Gap", "Ambiguity", "Conflict", "Assumption"];
+
+/// How much of a checklist is ticked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Items.
+    pub n_total: usize,
+    /// Ticked ones.
+    pub n_checked: usize,
+}
+
+impl Counts {
+    /// Items without a tick.
+    pub fn n_unchecked(self) -> usize {
+        self.n_total - self.n_checked
+    }
+}
+
+/// Counts the items of a checklist.
+pub fn counts(text: &str) -> Counts {
+    let visible = markdown::visible(text);
+    let mut counts = Counts::default();
+    for item in markdown::lines(&visible).filter_map(|line| markdown::item(line.text)) {
+        counts.n_total += 1;
+        counts.n_checked += usize::from(item.is_ticked);
+    }
+    counts
+}
+
+/// The number that the next item gets.
+pub fn next_item(text: &str) -> u32 {
+    let visible = markdown::visible(text);
+    let numbers = markdown::lines(&visible).filter_map(|line| number_of(markdown::item(line.text)?.text));
+    numbers.max().unwrap_or(0).saturating_add(1)
+}
+
+/// Says what is wrong with a checklist of reviewers after a model wrote it: what was there is kept, and new items are
+/// unticked, numbered on, say what they are about, and are not the samples of the template.
+pub fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<Problem> {
+    let before = before.unwrap_or_default();
+    let Some(added) = after.strip_prefix(before) else {
+        return vec![Problem::page(
+            "what was in the checklist before has changed; put it back as it was and add new items below it",
+        )];
+    };
+    let n_kept = before.lines().count();
+    let mut problems = placeholders(after, template);
+    problems.retain(|problem| problem.line.is_none_or(|line| line > n_kept));
+    let template = markdown::visible(template);
+    let samples: HashSet<&str> =
+        markdown::lines(&template).filter_map(|line| Some(markdown::item(line.text)?.text)).collect();
+    let mut expected = next_item(before);
+    let (mut n_new, mut n_referenced) = (0, 0);
+    let visible = markdown::visible(after);
+    let kept = after.len() - added.len();
+    for line in markdown::lines(&visible).filter(|line| line.start >= kept) {
+        let Some(item) = markdown::item(line.text) else { continue };
+        n_new += 1;
+        n_referenced += usize::from(is_referenced(item.text));
+        if item.is_ticked {
+            problems
+                .push(Problem::at(line.number, "a new item is ticked; only a reviewer ticks, write `[ ]`"));
+        }
+        if samples.contains(item.text) {
+            problems.push(Problem::at(line.number, "this item is a sample of the template; replace it"));
+        }
+        match number_of(item.text) {
+            Some(number) if number == expected => {}
+            Some(_) | None => {
+                problems
+                    .push(Problem::at(line.number, format!("this item has to begin with CHK{expected:03}")));
+            }
+        }
+        expected = expected.saturating_add(1);
+    }
+    if n_new == 0 {
+        problems.push(Problem::page("no item was added; add lines such as `- [ ] CHK001 …`"));
+    } else if n_referenced * 100 < n_new * REFERENCED_PERCENT_MIN {
+        problems.push(Problem::page(format!(
+            "only {n_referenced} of {n_new} new items say what they are about; end at least \
+             {REFERENCED_PERCENT_MIN} % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]"
+        )));
+    }
+    first_of(problems)
+}
+
+/// Says what is wrong with `requirements.md` after a model went through it: nothing but boxes may differ.
+pub fn check_markers(before: &str, after: &str) -> Vec<Problem> {
+    let (emptied_before, emptied_after) = (emptied(before), emptied(after));
+    let mut lines_after = markdown::lines(&emptied_after);
+    for line in markdown::lines(&emptied_before) {
+        if lines_after.next().is_none_or(|other| other.text != line.text) {
+            let text = format!("only boxes may change here; the line was: {}", line.text.trim());
+            return vec![Problem::at(line.number, text)];
+        }
+    }
+    match lines_after.next() {
+        Some(line) => vec![Problem::at(line.number, "only boxes may change here; remove what was added")],
+        None => Vec::new(),
+    }
+}
+
+/// The text with every box empty.
+fn emptied(text: &str) -> String {
+    let visible = markdown::visible(text);
+    let mut emptied = text.to_owned();
+    for line in markdown::lines(&visible) {
+        if let Some(item) = markdown::item(line.text) {
+            let at = line.start + item.marker;
+            emptied.replace_range(at..=at, " ");
+        }
+    }
+    emptied
+}
+
+/// The number of an item that begins with `CHK001`.
+pub(crate) fn number_of(item: &str) -> Option<u32> {
+    let digits = item.trim_start_matches(['*', '`']).strip_prefix("CHK")?;
+    let end = digits.find(|char: char| !char.is_alphanumeric()).unwrap_or(digits.len());
+    let is_id = end >= 3 && digits[..end].bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then(|| digits[..end].parse().ok()).flatten()
+}
+
+fn is_referenced(item: &str) -> bool {
+    let labels = item.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    labels.into_iter().any(|(label, _)| REFERENCES.iter().any(|word| label.contains(word)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! What the protected files said before a command, and putting them back.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::{Guard, resolved};
+use crate::SpeckitError;
+use crate::project::FOLDER;
+
+/// Files that are kept; a feature has a dozen.
+const FILES_MAX: usize = 256;
+
+/// Bytes that are kept, of all files together.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Folders within folders that are looked through.
+const DEPTH_MAX: usize = 8;
+
+/// Names that are looked at; behind so many there is nothing that a person made.
+const NAMES_MAX: usize = 4096;
+
+/// Where the other version of a file goes that is put back, in a folder that git does not see.
+pub const SET_ASIDE: &str = "crow/set-aside";
+
+/// How a protected file differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// It says something else.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// It was not there.
+    Created,
+}
+
+/// A protected file that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// The file.
+    pub path: PathBuf,
+    /// How it differs.
+    pub change: Change,
+    /// Whether it is as it was again.
+    pub is_undone: bool,
+}
+
+/// The protected files of a command, as they were.
+#[derive(Debug)]
+pub struct Snapshot {
+    guard: Guard,
+    kept: BTreeMap<PathBuf, Kept>,
+    /// The single files that were not there.
+    absent: Vec<PathBuf>,
+    /// Links, and whatever else is no file.
+    others: HashSet<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    bytes: Vec<u8>,
+    permissions: Permissions,
+}
+
+impl Snapshot {
+    /// Reads the files that this guard protects. A link to another place is not followed, there or back.
+    pub fn take(guard: &Guard) -> Result<Self, SpeckitError> {
+        let (files, folders) = guard.protected();
+        let is_itself = |path: &PathBuf| resolved(&guard.root, path).is_ok_and(|real| real == *path);
+        let folders: Vec<PathBuf> = folders.into_iter().filter(is_itself).collect();
+        let files: Vec<PathBuf> = files.into_iter().filter(is_itself).collect();
+        let mut found: Vec<PathBuf> = files.clone();
+        for folder in &folders {
+            walk(folder, DEPTH_MAX, &mut found)?;
+        }
+        found.sort();
+        found.dedup();
+        let too_many = |path: &Path| {
+            let why = format!(
+                "it and those before it are more than {FILES_MAX} files or {BYTES_MAX} bytes to keep"
+            );
+            SpeckitError::broken(path, why)
+        };
+        let (mut kept, mut absent, mut others) = (BTreeMap::new(), Vec::new(), HashSet::new());
+        let mut left = BYTES_MAX;
+        for path in found {
+            match read(&path, left)? {
+                Some(file) if kept.len() < FILES_MAX && file.bytes.len() as u64 <= left => {
+                    left -= file.bytes.len() as u64;
+                    kept.insert(path, file);
+                }
+                Some(_) => return Err(too_many(&path)),
+                None if files.contains(&path) => absent.push(path),
+                None => {
+                    others.insert(path);
+                }
+            }
+        }
+        Ok(Self { guard: guard.clone(), kept, absent, others, folders })
+    }
+
+    /// Says that a file is to be as it is now, because Crow itself wrote it.
+    pub fn accept(&mut self, path: &Path) -> Result<(), SpeckitError> {
+        let path = resolved(&self.guard.root, path).map_err(|error| SpeckitError::io(path, error))?;
+        if !self.kept.contains_key(&path) && !self.absent.contains(&path) {
+            return Ok(());
+        }
+        if let Some(file) = read(&path, BYTES_MAX)? {
+            self.absent.retain(|absent| *absent != path);
+            self.kept.insert(path, file);
+        }
+        Ok(())
+    }
+
+    /// The files that differ from what they were; one that can no longer be read does.
+    pub fn changed(&self) -> Vec<Touched> {
+        let mut touched = Vec::new();
+        for (path, kept) in &self.kept {
+            let change = match read(path, kept.bytes.len() as u64) {
+                Ok(Some(now)) if now.bytes == kept.bytes => continue,
+                Ok(None) if fs::symlink_metadata(path).is_err() => Change::Removed,
+                Ok(_) | Err(_) => Change::Changed,
+            };
+            touched.push(Touched { path: path.clone(), change, is_undone: false });
+        }
+        let mut found: Vec<PathBuf> =
+            self.absent.iter().filter(|path| fs::symlink_metadata(path).is_ok()).cloned().collect();
+        for folder in &self.folders {
+            // A folder that was made unreadable must not keep the other files from being put back.
+            let _unreadable = walk(folder, DEPTH_MAX, &mut found);
+        }
+        found.retain(|path| !self.kept.contains_key(path) && !self.others.contains(path));
+        let created = |path| Touched { path, change: Change::Created, is_undone: false };
+        touched.extend(found.into_iter().map(created));
+        touched.sort_by(|a, b| a.path.cmp(&b.path));
+        touched.dedup();
+        touched
+    }
+
+    /// Puts every protected file back as it was, as far as the disk lets it, and says which differed. What is new is removed
+    /// where only reviewers make files; elsewhere it may be a person's and stays.
+    pub fn restore(&self) -> Vec<Touched> {
+        let mut touched = self.changed();
+        for Touched { path, change, is_undone } in &mut touched {
+            let done = match (change, self.kept.get(path)) {
+                (Change::Changed, Some(kept)) => {
+                    self.set_aside(path).and_then(|()| self.put_back(path, kept))
+                }
+                (Change::Removed, Some(kept)) => self.put_back(path, kept),
+                (Change::Created, _) if self.guard.removes_new() => {
+                    self.check_folder(path).and_then(|_| fs::remove_file(&*path))
+                }
+                (Change::Created, _) | (Change::Changed | Change::Removed, None) => continue,
+            };
+            *is_undone = done.is_ok();
+        }
+        touched
+    }
+
+    /// Keeps what a file says now: it may be a person's work of this very moment.
+    fn set_aside(&self, path: &Path) -> io::Result<()> {
+        let folder = self.guard.root.join(FOLDER).join(SET_ASIDE);
+        if !self.is_ours(&folder) {
+            return Err(io::Error::other("the folder for it has become a link"));
+        }
+        fs::create_dir_all(&folder)?;
+        fs::copy(path, folder.join(path.file_name().unwrap_or_default())).map(drop)
+    }
+
+    fn is_ours(&self, path: &Path) -> bool {
+        resolved(&self.guard.root, path).is_ok_and(|real| real == path)
+    }
+
+    fn put_back(&self, path: &Path, kept: &Kept) -> io::Result<()> {
+        let folder = self.check_folder(path)?;
+        fs::create_dir_all(folder)?;
+        let mut temporary = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder)?;
+        temporary.write_all(&kept.bytes)?;
+        temporary.as_file().set_permissions(kept.permissions.clone())?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    /// The folder of a file, unless it has become a link to another.
+    fn check_folder<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        let is_itself = resolved(&self.guard.root, folder)? == folder;
+        if is_itself { Ok(folder) } else { Err(io::Error::other("its folder has become a link")) }
+    }
+}
+
+/// Reads a file up to one byte more than the limit; `None` if there is none. A link is none: nothing is followed.
+fn read(path: &Path, limit: u64) -> Result<Option<Kept>, SpeckitError> {
+    let failed = |error| SpeckitError::io(path, error);
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => found,
+        Ok(_) => return Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(Some(Kept { bytes, permissions: found.permissions() }))
+}
+
+/// Adds what is in a folder, links too, but follows none.
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), SpeckitError> {
+    let failed = |error| SpeckitError::io(folder, error);
+    let names = match fs::read_dir(folder) {
+        Ok(names) => names,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    for name in names {
+        let name = name.map_err(failed)?;
+        if found.len() >= NAMES_MAX {
+            return Ok(());
+        }
+        if !name.file_type().map_err(failed)?.is_dir() {
+            found.push(name.path());
+        } else if depth > 0 {
+            walk(&name.path(), depth - 1, found)?;
+        }
+    }
+    Ok(())
+}

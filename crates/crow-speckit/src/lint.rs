@@ -1,0 +1,66 @@
+//! Says what is wrong with what a model wrote, in words that it can act on. Text in, text out; knows no file.
+
+mod constitution;
+mod page;
+mod plan;
+mod spec;
+mod tasks;
+
+use std::fmt;
+
+pub use constitution::{check_constitution, is_unfilled};
+pub use plan::{check_plan, check_quickstart, check_research};
+pub use spec::{MARKERS_MAX, check_spec, spec_counts};
+pub use tasks::check_tasks;
+
+/// Problems that a model is told at a time; mending these mends most of what is behind them.
+const PROBLEMS_MAX: usize = 30;
+
+/// Something that is wrong with a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1; none if it is about the page.
+    pub line: Option<usize>,
+    /// What is wrong and what to do, a sentence without its end.
+    pub text: String,
+}
+
+impl Problem {
+    pub(crate) fn page(text: impl Into<String>) -> Self {
+        Self { line: None, text: text.into() }
+    }
+
+    pub(crate) fn at(line: usize, text: impl Into<String>) -> Self {
+        Self { line: Some(line), text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// The first problems, in the order of their lines.
+pub(crate) fn first_of(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| problem.line);
+    let n_more = problems.len().saturating_sub(PROBLEMS_MAX);
+    problems.truncate(PROBLEMS_MAX);
+    if n_more > 0 {
+        problems.push(Problem::page(format!("{n_more} more problems are not listed")));
+    }
+    problems
+}
+
+pub(crate) use page::placeholders;
+
+#[cfg(test)]
+pub(crate) fn shown(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! What every page has: sections, and brackets that its template left to be filled.
+
+use std::collections::HashSet;
+
+use super::Problem;
+use crate::markdown::{self, Heading, Line};
+
+/// How the placeholders of known templates begin, for pages whose template has changed since.
+const KNOWN: [&str; 24] = [
+    "###",
+    "e.g.",
+    "FEATURE]",
+    "FEATURE NAME]",
+    "DATE]",
+    "Brief Title]",
+    "Title]",
+    "initial state]",
+    "action]",
+    "expected outcome]",
+    "boundary condition]",
+    "error scenario]",
+    "specific capability",
+    "key interaction",
+    "Entity 1]",
+    "Entity 2]",
+    "REMOVE IF UNUSED]",
+    "CHECKLIST TYPE]",
+    "Category 1]",
+    "Category 2]",
+    "endpoint]",
+    "endpoint/feature]",
+    "user journey]",
+    "language]",
+];
+
+/// Letters of a placeholder in a message: enough to find it.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// Brackets that templates use as words.
+const WORDS: [&str; 4] = ["P", "Story", "ID", "P?"];
+
+/// What stands under a heading, up to the next one of its level or a higher one.
+pub(super) struct Section<'a> {
+    pub(super) heading: Heading<'a>,
+    /// Where the heading stands.
+    pub(super) line: usize,
+    /// The lines below it, those of the sections in it too.
+    pub(super) lines: Vec<Line<'a>>,
+}
+
+impl Section<'_> {
+    /// Its title, without what a template says about it.
+    pub(super) fn title(&self) -> &str {
+        bare(self.heading.title)
+    }
+
+    /// Tells whether something stands in it, other than blanks, rules and headings.
+    pub(super) fn is_filled(&self) -> bool {
+        self.lines.iter().any(|line| {
+            let text = line.text.trim();
+            !text.is_empty() && markdown::heading(text).is_none() && text.chars().any(|char| char != '-')
+        })
+    }
+}
+
+fn bare(title: &str) -> &str {
+    title
+        .split("*(")
+        .next()
+        .unwrap_or(title)
+        .trim_end_matches(|char: char| !char.is_alphanumeric() && char != ')')
+}
+
+/// The sections of one level.
+pub(super) fn sections(text: &str, level: usize) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    let mut is_within = false;
+    for line in markdown::lines(text) {
+        match markdown::heading(line.text) {
+            Some(heading) if heading.level == level => {
+                sections.push(Section { heading, line: line.number, lines: Vec::new() });
+                is_within = true;
+            }
+            Some(heading) if heading.level < level => is_within = false,
+            Some(_) | None => {
+                if let Some(section) = sections.last_mut().filter(|_| is_within) {
+                    section.lines.push(line);
+                }
+            }
+        }
+    }
+    sections
+}
+
+/// The problems of sections that a page has to have: those that its template marks, or else the named ones.
+pub(super) fn check_sections(text: &str, template: &str, named: &[&str], problems: &mut Vec<Problem>) {
+    let page = sections(text, 2);
+    let template = sections(template, 2);
+    let marked = template.iter().filter(|section| section.heading.title.contains("(mandatory)"));
+    let marked: Vec<&str> = marked.map(Section::title).collect();
+    let of_template: Vec<&str> = template.iter().map(Section::title).collect();
+    let needed: Vec<&str> = match (marked.is_empty(), of_template.is_empty()) {
+        (false, _) => marked,
+        (true, false) => named.iter().copied().filter(|name| of_template.contains(name)).collect(),
+        (true, true) => named.to_vec(),
+    };
+    for name in needed {
+        match page.iter().find(|section| section.title().eq_ignore_ascii_case(name)) {
+            None => problems
+                .push(Problem::page(format!("the section `## {name}` is missing; add it and fill it"))),
+            Some(section) if !section.is_filled() => {
+                problems.push(Problem::at(section.line, format!("the section {name} is empty; fill it")));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The brackets that a template left to be filled and nobody did.
+pub(crate) fn placeholders(text: &str, template: &str) -> Vec<Problem> {
+    let template = markdown::prose(template);
+    let left: HashSet<String> = brackets(&template).into_iter().map(|bracket| bracket.text).collect();
+    let mut problems = Vec::new();
+    for bracket in brackets(&markdown::prose(text)) {
+        if left.contains(&bracket.text) || is_known(&bracket.text) {
+            let shown = shortened(&bracket.text);
+            let text = format!("the placeholder {shown} is still there; replace it, or remove its line");
+            problems.push(Problem::at(bracket.line, text));
+        }
+    }
+    for line in markdown::lines(text).filter(|line| line.text.contains("[###")) {
+        problems.push(Problem::at(
+            line.number,
+            "the placeholder [###…] is still there; write the feature's name",
+        ));
+    }
+    problems
+}
+
+fn shortened(text: &str) -> String {
+    let end = text.char_indices().nth(SHOWN_CHARS_MAX).map(|(at, _)| at);
+    end.map_or_else(|| text.to_owned(), |end| format!("{}…", &text[..end]))
+}
+
+fn is_known(bracket: &str) -> bool {
+    let inner = bracket.strip_prefix('[').unwrap_or(bracket);
+    let name = inner.strip_suffix(']').unwrap_or(inner);
+    let is_token = name.contains('_') && is_capitals(name);
+    is_token || KNOWN.iter().any(|known| inner.starts_with(known))
+}
+
+/// Tells whether a name is written like `PROJECT_NAME`.
+pub(super) fn is_capitals(name: &str) -> bool {
+    name.len() >= 2
+        && name.starts_with(|char: char| char.is_ascii_uppercase())
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+pub(super) struct Bracket {
+    /// With its brackets, and the path it is part of; on one line.
+    pub(super) text: String,
+    pub(super) line: usize,
+}
+
+/// What stands in brackets and is no link, no box and no label. A bracket ends with its paragraph.
+pub(super) fn brackets(prose: &str) -> Vec<Bracket> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut open = Vec::new();
+    for line in markdown::lines(prose) {
+        if line.text.trim().is_empty() || markdown::bullet(line.text).is_some() {
+            open.clear();
+        }
+        for (at, byte) in line.text.bytes().enumerate().map(|(at, byte)| (line.start + at, byte)) {
+            match byte {
+                b'[' => open.push(at),
+                b']' => {
+                    if let Some(start) = open.pop() {
+                        // The outer one says it all.
+                        while found.pop_if(|(inner, _)| *inner > start).is_some() {}
+                        found.push((start, at + 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut lines = markdown::lines(prose).peekable();
+    let mut number = 1;
+    let mut brackets = Vec::new();
+    for (start, end) in found {
+        while let Some(line) = lines.next_if(|line| line.start <= start) {
+            number = line.number;
+        }
+        brackets.extend(bracket(prose, start, end).map(|text| Bracket { text, line: number }));
+    }
+    brackets
+}
+
+fn bracket(prose: &str, start: usize, end: usize) -> Option<String> {
+    let (before, after) = (&prose[..start], &prose[end..]);
+    let inner = prose[start + 1..end - 1].trim();
+    let is_link = after.starts_with(['(', '[']) || before.ends_with([']', '!']);
+    let is_definition = after.starts_with(':') && (before.is_empty() || before.ends_with('\n'));
+    let is_label = inner.is_empty()
+        || inner.eq_ignore_ascii_case("x")
+        || inner.starts_with('^')
+        || WORDS.contains(&inner)
+        || inner.starts_with("NEEDS CLARIFICATION")
+        || inner.contains('§')
+        || crate::tasks::story_in(&inner.to_lowercase()).is_some() && inner.len() < 12;
+    if is_link || is_definition || is_label {
+        return None;
+    }
+    let is_path = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '_' | '.' | '-');
+    let left = before.len() - before.trim_end_matches(is_path).len();
+    let path = after.len() - after.trim_start_matches(is_path).len();
+    let right = after[..path].trim_end_matches(['.', '-']).len();
+    let whole = &prose[start - left..end + right];
+    Some(whole.split_whitespace().collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,190 @@
+//! What a `plan.md` has to have, and the pages beside it.
+
+use super::page::{Section, check_sections, sections};
+use super::{Problem, first_of, placeholders};
+use crate::markdown;
+
+const NAMED: [&str; 4] = ["Summary", "Technical Context", "Constitution Check", "Project Structure"];
+
+const FIELDS: [&str; 9] = [
+    "Language/Version",
+    "Primary Dependencies",
+    "Storage",
+    "Testing",
+    "Target Platform",
+    "Project Type",
+    "Performance Goals",
+    "Constraints",
+    "Scale/Scope",
+];
+
+const OPEN: &str = "NEEDS CLARIFICATION";
+
+/// Says what is wrong with a plan that was made from this template.
+pub fn check_plan(text: &str, template: &str) -> Vec<Problem> {
+    let prose = markdown::prose(text);
+    let visible = markdown::visible(text);
+    let mut problems = placeholders(text, template);
+    check_sections(&visible, template, &NAMED, &mut problems);
+    check_open(&prose, &mut problems);
+    let asks = |word: &str| template.trim().is_empty() || template.contains(word);
+    for field in FIELDS.into_iter().filter(|field| asks(field)) {
+        check_field(&visible, field, &mut problems);
+    }
+    if asks("Structure Decision") {
+        check_field(&visible, "Structure Decision", &mut problems);
+    }
+    check_gate(&visible, &mut problems);
+    for line in markdown::lines(text).filter(|line| is_option(line.text)) {
+        let text = "a layout is still called an option; keep the one that was chosen, without the label";
+        problems.push(Problem::at(line.number, text));
+    }
+    first_of(problems)
+}
+
+/// Says what is wrong with a `research.md`: each decision has its reasons and what else was weighed.
+pub fn check_research(text: Option<&str>) -> Vec<Problem> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return vec![Problem::page(
+            "research.md is missing; write Decision, Rationale and Alternatives of each topic",
+        )];
+    };
+    let prose = markdown::prose(text);
+    let mut problems = Vec::new();
+    check_open(&prose, &mut problems);
+    let mut block: Option<Block> = None;
+    for line in markdown::lines(&prose) {
+        let is_heading = markdown::heading(line.text).is_some();
+        let label = line.text.trim_start_matches(|char: char| "#-*_+ \t".contains(char)).to_lowercase();
+        if label.starts_with("decision") && !label.starts_with("decisions") {
+            let is_title = block.as_ref().is_some_and(|block| block.is_title);
+            if !is_title {
+                problems.extend(block.take().and_then(Block::problem));
+            }
+            block = Some(Block {
+                line: line.number,
+                is_title: is_heading,
+                has_reasons: false,
+                has_others: false,
+            });
+        } else if let Some(block) = &mut block {
+            let (is_reason, is_other) = (label.starts_with("rationale"), label.starts_with("alternatives"));
+            block.has_reasons |= is_reason;
+            block.has_others |= is_other;
+            block.is_title &= !(is_reason || is_other);
+        }
+    }
+    match block {
+        Some(block) => problems.extend(block.problem()),
+        None => {
+            problems.push(Problem::page("research.md has no decision; write `- Decision: …` for each topic"));
+        }
+    }
+    first_of(problems)
+}
+
+/// Says what is wrong with a `quickstart.md`.
+pub fn check_quickstart(text: Option<&str>) -> Vec<Problem> {
+    let is_there = text.is_some_and(|text| !text.trim().is_empty());
+    let missing = Problem::page(
+        "quickstart.md is missing; write how the feature is run and how one sees that it works",
+    );
+    if is_there { Vec::new() } else { vec![missing] }
+}
+
+/// A decision of the research, as far as it was read.
+struct Block {
+    line: usize,
+    /// It may be the title of the decision that follows.
+    is_title: bool,
+    has_reasons: bool,
+    has_others: bool,
+}
+
+impl Block {
+    fn problem(self) -> Option<Problem> {
+        let missing = match (self.has_reasons, self.has_others) {
+            (true, true) => return None,
+            (false, true) => "Rationale",
+            (true, false) => "Alternatives considered",
+            (false, false) => "Rationale and no Alternatives considered",
+        };
+        Some(Problem::at(self.line, format!("this decision has no {missing}; add what is missing below it")))
+    }
+}
+
+fn check_open(prose: &str, problems: &mut Vec<Problem>) {
+    for line in markdown::lines(prose).filter(|line| line.text.contains(OPEN)) {
+        // A heading or a note may say that all of them are settled.
+        if line.text.contains(&format!("[{OPEN}")) || line.text.trim_end().ends_with(OPEN) {
+            let text = format!("{OPEN} is still there; find it out, or decide it in research.md");
+            problems.push(Problem::at(line.number, text));
+        }
+    }
+}
+
+fn check_field(visible: &str, field: &str, problems: &mut Vec<Problem>) {
+    let label = format!("**{field}**");
+    let mut lines = markdown::lines(visible).skip_while(|line| !line.text.contains(&label));
+    let Some(line) = lines.next() else {
+        problems.push(Problem::page(format!("the field {label} is missing; add it with its value, or N/A")));
+        return;
+    };
+    let value = line.text.split_once(&label).map_or("", |(_, value)| value);
+    let is_text = |text: &str| text.chars().any(char::is_alphanumeric);
+    let is_next = lines.next().is_some_and(|line| is_text(line.text) && !line.text.starts_with(['#', '*']));
+    if !is_text(value) && !is_next {
+        problems
+            .push(Problem::at(line.number, format!("the field {label} is empty; give its value, or N/A")));
+    }
+}
+
+/// A gate that failed needs its reasons.
+fn check_gate(visible: &str, problems: &mut Vec<Problem>) {
+    let sections = sections(visible, 2);
+    let named = |name: &str| sections.iter().find(|section| section.title() == name);
+    let Some(gate) = named("Constitution Check") else { return };
+    let is_note = |text: &str| {
+        let text = text.trim();
+        text.is_empty() || text.starts_with("*GATE") || markdown::heading(text).is_some()
+    };
+    if gate.lines.iter().all(|line| is_note(line.text)) {
+        let text = "Constitution Check is not filled; say of each ground rule whether the plan keeps it (PASS or FAIL)";
+        problems.push(Problem::at(gate.line, text));
+    }
+    let failed = gate.lines.iter().find(|line| !is_note(line.text) && is_failed(line.text));
+    let is_justified = named("Complexity Tracking").is_some_and(has_row);
+    if let Some(line) = failed.filter(|_| !is_justified) {
+        let text =
+            "a gate failed without a reason; change the plan, or add a row under ## Complexity Tracking";
+        problems.push(Problem::at(line.number, text));
+    }
+}
+
+/// Tells whether a line says that a gate failed: as its outcome, not as a word of a rule such as “tests FAIL first”.
+fn is_failed(line: &str) -> bool {
+    let is_choice = line.contains("PASS/FAIL") || line.contains("PASS or FAIL");
+    let is_outcome = |at: usize| {
+        let before =
+            line[..at].trim_end_matches(|char: char| !char.is_alphanumeric() && !":|-–—(".contains(char));
+        before.is_empty() || before.ends_with([':', '|', '-', '–', '—', '('])
+    };
+    line.contains(['❌', '✗', '✘']) || !is_choice && line.match_indices("FAIL").any(|(at, _)| is_outcome(at))
+}
+
+/// Tells whether a table has a row below its head with something in every cell.
+fn has_row(section: &Section<'_>) -> bool {
+    let rows = section.lines.iter().map(|line| line.text.trim()).filter(|line| line.starts_with('|'));
+    let is_filled = |row: &str| {
+        let mut cells = row.trim_matches('|').split('|');
+        cells.all(|cell| cell.chars().any(char::is_alphanumeric))
+    };
+    rows.skip(1).any(is_filled)
+}
+
+fn is_option(line: &str) -> bool {
+    let label = line.trim_start().trim_start_matches(['#', '*', '/', ' ']);
+    let label = label.strip_prefix("[REMOVE IF UNUSED]").unwrap_or(label).trim_start();
+    let number = label.strip_prefix("Option ").map(|rest| rest.split(':').next().unwrap_or(rest));
+    number.is_some_and(|number| number.len() == 1 && label.contains(':'))
+}

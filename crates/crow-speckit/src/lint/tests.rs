@@ -1,0 +1,68 @@
+#![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+
+mod constitution;
+mod plan;
+mod spec;
+mod tasks;
+
+#[track_caller]
+fn check(problems: Vec<Problem>, expected: Expect) {
+    expected.assert_eq(&shown(&problems));
+}
+
+#[test]
+fn placeholders_are_what_the_template_left() {
+    let template = "# [NAME]\n\n[Say what\nit is] and [a, e.g. \"b [c]\"]\n- [ ] T001 in test_[name].py, [P] [Story] `[ID]`\n";
+    check(
+        placeholders(template, template),
+        expect![[r#"
+        line 1: the placeholder [NAME] is still there; replace it, or remove its line
+        line 3: the placeholder [Say what it is] is still there; replace it, or remove its line
+        line 4: the placeholder [a, e.g. "b [c]"] is still there; replace it, or remove its line
+        line 5: the placeholder test_[name].py is still there; replace it, or remove its line
+    "#]],
+    );
+    let fine = "# A\n\n[a link](b.md), [ref][b], [^1], [P], [US1], [Spec §FR-001], [NEEDS CLARIFICATION: c]\n\
+                - [x] a `[NAME]` [b]: app/[name]/page.tsx, [0, 1], [NAME](c.md), ![NAME]\n\n```\n[NAME]\n```\n[b]: c.md\n";
+    check(placeholders(fine, template), expect![""]);
+    check(
+        placeholders("a [FEATURE NAME], [e.g., b], [SOME_TOKEN] and `specs/[###-a]`", ""),
+        expect![[r#"
+        line 1: the placeholder [FEATURE NAME] is still there; replace it, or remove its line
+        line 1: the placeholder [e.g., b] is still there; replace it, or remove its line
+        line 1: the placeholder [SOME_TOKEN] is still there; replace it, or remove its line
+        line 1: the placeholder [###…] is still there; write the feature's name
+    "#]],
+    );
+}
+
+#[test]
+fn only_the_first_problems_are_told() {
+    let many = (0..40).map(|line| Problem::at(line, "a")).collect();
+    assert_eq!(
+        first_of(many).last().map(ToString::to_string).as_deref(),
+        Some("10 more problems are not listed")
+    );
+}
+proptest! {
+    #[test]
+    fn no_page_is_too_strange(
+        page in "(# |## |### |[a-z]| |\n|\r\n|- |\\[|\\]|\\(|\\||`|\\*\\*|<!--|-->|FR-00|User Story |Constitution Check|FAIL|é|:){0,40}",
+        other in any::<String>(),
+    ) {
+        for (text, template) in [(&page, &other), (&other, &page), (&page, &page)] {
+            let n_lines = text.lines().count();
+            let problems = [
+                check_spec(text, template), check_plan(text, template), check_tasks(text, template, template),
+                check_constitution(Some(template), text), check_research(Some(text)),
+                crate::check_checklist(None, text, template), crate::check_markers(text, template),
+            ];
+            prop_assert!(problems.iter().flatten().all(|problem| problem.line.is_none_or(|line| (1..=n_lines + 1).contains(&line))));
+        }
+    }
+}
