@@ -12,7 +12,9 @@ use sha2::{Digest as _, Sha256};
 use crate::confined;
 use crate::page::{Found, Reach, Source, Stack, compose, shown};
 use crate::registry::Kind;
-use crate::{Command, ExtensionCommand, Layer, Part, Place, Project, PromptKind, SpeckitError, Strategy};
+use crate::{
+    Command, ExtensionCommand, Layer, Part, Place, Project, PromptKind, SpeckitError, Strategy, built_in,
+};
 
 /// Where a project keeps prompts for Crow.
 const PROMPTS: &str = ".crow/prompts";
@@ -180,20 +182,6 @@ fn extension_of(layer: &Found) -> Option<&str> {
         | Place::Core
         | Place::Own
         | Place::BuiltIn => None,
-    }
-}
-
-fn built_in(command: Command) -> &'static str {
-    match command {
-        Command::Constitution => include_str!("../prompts/speckit_constitution.jinja2"),
-        Command::Specify => include_str!("../prompts/speckit_specify.jinja2"),
-        Command::Clarify => include_str!("../prompts/speckit_clarify.jinja2"),
-        Command::Plan => include_str!("../prompts/speckit_plan.jinja2"),
-        Command::Checklist => include_str!("../prompts/speckit_checklist.jinja2"),
-        Command::Tasks => include_str!("../prompts/speckit_tasks.jinja2"),
-        Command::Analyze => include_str!("../prompts/speckit_analyze.jinja2"),
-        Command::Implement => include_str!("../prompts/speckit_implement.jinja2"),
-        Command::Converge => include_str!("../prompts/speckit_converge.jinja2"),
     }
 }
 
