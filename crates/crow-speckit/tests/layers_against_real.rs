@@ -11,7 +11,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 
 use crow_speckit::{
     AgentContext, BranchFacts, BranchNumber, BranchWish, Command, GitConfig, Hooks, Place, Project,
-    PromptKind, When, branch, command_prompt, layers, page, prompt_layers,
+    PromptKind, When, branch, command_prompt, extension_commands, extension_prompt, layers, page,
+    prompt_layers,
 };
 use serde_json::{Value, json};
 
@@ -412,6 +413,68 @@ fn branches() {
         n_refused += usize::from(ours.is_none());
     }
     oracle.end(&format!("branches ({n_refused} refused)"), n_made);
+}
+
+/// The layers of a kind of thing, as the real tool lists them: name, description, file of the strongest.
+fn listed<'a>(all: &'a Value, kind: &str, layer: &str) -> Vec<(&'a str, &'a str, &'a str)> {
+    let word =
+        |value: &'a Value, place: &str| value.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    let of_kind = all.as_array().unwrap().iter().filter(|one| one["kind"] == kind);
+    let of_layer = of_kind.filter(|one| one.pointer("/stack/0/layer").is_some_and(|found| found == layer));
+    of_layer
+        .map(|one| (word(one, "/name"), word(one, "/description"), word(one, "/stack/0/sourcePath")))
+        .collect()
+}
+
+#[test]
+fn a_project_of_the_real_tools() {
+    let Some(mut oracle) = Oracle::start() else { return };
+    let (_folder, project) = begun();
+    let all = oracle.ask(&json!(["begin", project.root()]));
+    let found = extension_commands(&project).unwrap();
+    assert_eq!(found.problems, Vec::<String>::new());
+    let ours = found.commands.iter().map(|command| (&*command.name, &*command.description));
+    let mut ours: Vec<_> = ours.collect();
+    ours.sort_unstable();
+    // The files they list are copies for an agent that reads no extensions.
+    let theirs = listed(&all, "command", "extension").into_iter().map(|(name, what, _)| (name, what));
+    assert_eq!(ours, theirs.collect::<Vec<_>>());
+    for command in &found.commands {
+        let source = extension_prompt(&project, command).unwrap();
+        assert_eq!(source.files.len(), 1, "{}", command.name);
+        let text = &source.parts[0].text;
+        assert!(
+            !text.starts_with("---") && !text.contains("__SPECKIT") && !text.contains("{SCRIPT}"),
+            "{text}"
+        );
+    }
+    let lean = listed(&all, "command", "preset");
+    for command in Command::ALL {
+        let source = command_prompt(&project, None, command).unwrap();
+        let name = format!("speckit.{}", command.as_str());
+        let theirs = lean.iter().find(|(theirs, ..)| *theirs == name).map(|(.., file)| PathBuf::from(file));
+        assert_eq!(source.layers[0].file, theirs, "{name}");
+    }
+    let hooks = Hooks::read(&project).unwrap();
+    let events =
+        Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
+    let mut ours = Vec::new();
+    for (when, command) in events {
+        for hook in hooks.of(when, command, &|_| None) {
+            ours.push(format!("{}:{}", when.event(command), hook.command));
+        }
+    }
+    ours.sort_unstable();
+    let theirs = listed(&all, "hook", "extension").into_iter().map(|(name, ..)| name);
+    // A command that is theirs alone.
+    let theirs: Vec<_> = theirs.filter(|name| !name.contains("taskstoissues")).collect();
+    assert_eq!(ours, theirs);
+    assert!(GitConfig::read(&project).unwrap().commit_message(When::After, Command::Plan).is_none());
+    assert_eq!(AgentContext::read(&project).unwrap().unwrap().files, [PathBuf::from("AGENTS.md")]);
+    oracle.end(
+        &format!("commands of extensions, {} hooks, {} commands of presets", ours.len(), lean.len()),
+        found.commands.len(),
+    );
 }
 
 #[test]

@@ -106,6 +106,22 @@ def upsert(root, text, section):
         return file.read()
 
 
+def begin(root):
+    specify = str(Path(sys.executable).with_name("specify"))
+    init = ["init", "--here", "--force", "--script", "sh", "--ignore-agent-tools", "--non-interactive"]
+    generic = ["--integration", "generic", "--integration-options=--commands-dir .crow/commands/"]
+    for words in [
+        init + generic,
+        ["extension", "add", "git"],
+        ["extension", "add", "agent-context"],
+        ["extension", "add", "bug"],
+        ["preset", "add", "lean"],
+    ]:
+        subprocess.run([specify, *words], cwd=root, check=True, stdout=subprocess.DEVNULL)
+    said = subprocess.run([specify, "artifact", "list", "--json"], cwd=root, check=True, capture_output=True)
+    return json.loads(said.stdout)
+
+
 for question in sys.stdin:
     asked, *words = json.loads(question)
     print(json.dumps(globals()[asked](*words)), flush=True)
