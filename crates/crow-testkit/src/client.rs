@@ -45,6 +45,9 @@ pub struct FakeClient {
     next_id: u64,
     /// What to answer to the next permission questions; allowed once when there is no answer left.
     pub answers: VecDeque<String>,
+    /// What to answer to the next forms: a value on offer, own words, `declined` or `cancelled`; the first value when
+    /// there is no answer left.
+    pub forms: VecDeque<String>,
     /// What the client does for the agent.
     pub editor: Editor,
     /// Every update heard, as (session, update).
@@ -107,6 +110,7 @@ impl FakeClient {
             lines: BufReader::new(stdout).lines(),
             next_id: 0,
             answers: VecDeque::new(),
+            forms: VecDeque::new(),
             editor: Editor::new(home),
             updates: Vec::new(),
             contract: Contract::default(),
@@ -243,6 +247,7 @@ impl FakeClient {
         match message["method"].as_str() {
             Some("session/update") => self.take_update(&message["params"]),
             Some("session/request_permission") => self.decide(&message).await,
+            Some("elicitation/create") => self.fill_in(&message).await,
             Some("$/cancel_request") => self.hear_taken_back(&message["params"]["requestId"]).await,
             Some(method) if message.get("id").is_some() => self.serve(method, &message).await,
             Some(_) => {}

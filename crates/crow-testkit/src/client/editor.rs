@@ -12,7 +12,7 @@ const OFFERS: [(&str, &str); 4] = [
     ("fs/read_text_file", "/fs/readTextFile"),
     ("fs/write_text_file", "/fs/writeTextFile"),
     ("terminal/", "/terminal"),
-    ("elicitation/", "/elicitation"),
+    ("elicitation/", "/elicitation/form"),
 ];
 
 /// What must be offered before an update of a kind may come.

@@ -22,6 +22,32 @@ impl FakeClient {
         self.answer(&message["id"], answered, odd).await;
     }
 
+    /// Fills in a form: what is on offer into the property that offers it, anything else into the one that takes text.
+    pub(super) async fn fill_in(&mut self, message: &Value) {
+        self.check_offered(self.editor.unoffered_call("elicitation/create"));
+        let params = &message["params"];
+        let properties = params["requestedSchema"]["properties"].as_object().cloned().unwrap_or_default();
+        let choice = properties.iter().find(|(_, property)| property["oneOf"].is_array());
+        let offered = choice.and_then(|(_, property)| property["oneOf"].as_array()).into_iter().flatten();
+        let offered: Vec<&str> = offered.filter_map(|option| option["const"].as_str()).collect();
+        let first = offered.first().copied().unwrap_or("declined");
+        let answer = self.forms.pop_front().unwrap_or_else(|| first.to_owned());
+        let asked = params["message"].as_str().unwrap_or_default();
+        self.say(format!("? form {asked} [{}] -> {answer}", offered.join(", ")));
+        let odd = Odd::parse(&answer);
+        let words = properties.iter().find(|(_, property)| property.get("oneOf").is_none());
+        let filled = if offered.contains(&answer.as_str()) { choice } else { words.or(choice) };
+        let content = filled.map(|(name, _)| json!({ name: answer })).unwrap_or_default();
+        let answered = match (answer.as_str(), odd) {
+            (_, Some(Odd::Error)) => Err(error(-32603, "the dialog broke")),
+            ("declined", _) => Ok(json!({"action": "decline"})),
+            ("cancelled", _) => Ok(json!({"action": "cancel"})),
+            (_, Some(_)) => Ok(json!({"action": "accept", "content": {}})),
+            (_, None) => Ok(json!({"action": "accept", "content": content})),
+        };
+        self.answer(&message["id"], answered, odd).await;
+    }
+
     pub(super) async fn serve(&mut self, method: &str, message: &Value) {
         self.check_offered(self.editor.unoffered_call(method));
         let odd = self.editor.take_odd(method);
@@ -57,7 +83,7 @@ impl FakeClient {
 
     pub(super) async fn hear_taken_back(&mut self, id: &Value) {
         match self.contract.asked(id).unwrap_or_default().to_owned().as_str() {
-            "session/request_permission" => self.say("< takes its question back"),
+            "session/request_permission" | "elicitation/create" => self.say("< takes its question back"),
             // A client that waits for a command can stop to wait; everything else is done at once.
             "terminal/wait_for_exit" if self.waiting.remove(&id.to_string()).is_some() => {
                 self.answer(id, Err(error(-32800, "Request cancelled")), None).await;

@@ -212,6 +212,46 @@ fn what_was_not_offered_is_not_called() {
 }
 
 #[test]
+fn forms_are_filled_in() {
+    check(
+        r#"
+        hear
+        say {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"Which nest?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string","title":"Answer","oneOf":[{"const":"oak","title":"oak","description":"Old."},{"const":"elm","title":"elm"}]},"other":{"type":"string","maxLength":2000}}}}}
+        hear
+        say {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"And?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string","oneOf":[{"const":"oak","title":"oak"}]},"other":{"type":"string"}}}}}
+        hear
+        say {"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"And?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string","oneOf":[{"const":"oak","title":"oak"}]}},"required":["answer"]}}}
+        hear
+        say {"jsonrpc":"2.0","id":4,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"Well?","requestedSchema":{"type":"object","properties":{"other":{"type":"string"}},"required":["other"]}}}
+        say {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":4}}
+        say {"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}
+        "#,
+        json!({"elicitation": {"form": {}}}),
+        |client, _| client.forms.extend(["elm", "a beech", "declined", "silence"].map(String::from)),
+        &expect![[r#"
+            ? form Which nest? [oak, elm] -> elm
+            ? form And? [oak] -> a beech
+            ? form And? [oak] -> declined
+            ? form Well? [] -> silence
+            < takes its question back
+            {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"answer":"elm"}}}
+            {"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"other":"a beech"}}}
+            {"jsonrpc":"2.0","id":3,"result":{"action":"decline"}}
+        "#]],
+    );
+}
+
+#[test]
+#[should_panic(expected = "the agent calls elicitation/create, which this client never offered")]
+fn a_form_is_sent_to_a_client_that_has_forms() {
+    let agent = r#"
+        hear
+        say {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"?","requestedSchema":{"type":"object"}}}
+        "#;
+    play(agent, json!({"elicitation": {"url": {}}}), |_, _| {});
+}
+
+#[test]
 #[should_panic(expected = "the agent sends notice without /session/notices")]
 fn what_was_not_offered_is_not_sent() {
     let agent = r#"
