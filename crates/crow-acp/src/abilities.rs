@@ -17,6 +17,8 @@ pub struct Abilities {
     pub notices: bool,
     /// It shows compactions as such.
     pub compactions: bool,
+    /// It has a person fill in forms.
+    pub forms: bool,
     /// It follows the sessions that a session starts.
     pub children: bool,
     /// It is Crow too and counts the agents of a tree; how many levels below the root it has us stand.

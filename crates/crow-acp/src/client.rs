@@ -1,5 +1,6 @@
 //! The client's end of a connection: drives an agent and hears what it says.
 
+mod asked;
 mod events;
 mod opened;
 #[cfg(test)]
@@ -269,29 +270,6 @@ impl Ear {
         }
     }
 
-    async fn question(
-        &self,
-        request: wire::RequestPermissionRequest,
-        responder: Responder<wire::RequestPermissionResponse>,
-    ) -> Handled {
-        let (session, question) = v1::question(request);
-        let (answer, answered) = oneshot::channel();
-        tokio::spawn(async move {
-            let taken_back = responder.cancellation();
-            let answered = tokio::select! {
-                biased;
-                () = taken_back.cancelled() => return reply(responder.respond(v1::permission_response(None))),
-                answered = answered => answered,
-            };
-            reply(match answered {
-                Ok(PermissionAnswer::Chosen(id)) => responder.respond(v1::permission_response(Some(id))),
-                Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::nobody(&why)),
-                Err(_) => responder.respond(v1::permission_response(None)),
-            });
-        });
-        self.pass_on(ClientEvent::Permission { session, question: Box::new(question), answer }).await
-    }
-
     async fn wanted(&self, session: &wire::SessionId, request: Request) -> Handled {
         let session = SessionId::new(&*session.0);
         self.pass_on(ClientEvent::Wanted(Box::new(Wanted { session, request }))).await
@@ -340,6 +318,7 @@ fn listening(
     impl sdk::HandleConnectionClose<sdk::Agent> + 'static,
 > {
     let (updates, questions, claims, releases) = (ear.clone(), ear.clone(), ear.clone(), ear.clone());
+    let forms = ear.clone();
     let listening = sdk::Client
         .v1()
         .name("crow-client")
@@ -353,6 +332,10 @@ fn listening(
         )
         .on_receive_request(
             async move |request, responder, _| questions.question(request, responder).await,
+            sdk::on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request, responder, _| forms.form(request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(

@@ -6,6 +6,7 @@
 mod abilities;
 mod client;
 mod editor;
+mod form;
 mod incoming;
 mod outbox;
 mod program;
@@ -22,6 +23,7 @@ pub use client::{
 };
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
+pub use form::{Choice, Form, Formed};
 pub use incoming::{
     About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Until, Which,
 };

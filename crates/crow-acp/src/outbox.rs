@@ -31,7 +31,7 @@ const CHUNK_BYTES: usize = 32 * 1024;
 const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
 /// A question asked in the evening is answered in the morning; after that nobody will.
-const ANSWER_WAIT_MAX: Duration = Duration::from_hours(12);
+pub(crate) const ANSWER_WAIT_MAX: Duration = Duration::from_hours(12);
 
 /// A place is counted in memory, whatever stands between.
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(10);

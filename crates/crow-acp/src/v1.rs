@@ -17,6 +17,7 @@ use crate::incoming::Spoken;
 mod beyond;
 mod calls;
 mod client_side;
+mod elicitation;
 mod heard;
 mod opened;
 mod opening;
@@ -30,6 +31,7 @@ pub(crate) use client_side::{
     client_error, create_terminal, exit, kill_terminal, read_file, read_terminal, release_terminal,
     terminal_id, terminal_output, wait_for_exit, write_file,
 };
+pub(crate) use elicitation::{asked_form, form_request, form_response, formed};
 pub(crate) use heard::{heard, question, stop_reason};
 pub(crate) use opened::session_options;
 pub(crate) use opening::{

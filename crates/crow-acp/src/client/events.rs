@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::wanted::Wanted;
+use crate::form::{Form, Formed};
 use crate::outbox::Subject;
 
 /// What an agent tells a client.
@@ -29,6 +30,16 @@ pub enum ClientEvent {
         question: Box<PermissionQuestion>,
         /// Where the chosen id goes.
         answer: oneshot::Sender<PermissionAnswer>,
+    },
+    /// A question that the person answers by choosing or in their own words; dropped, it is answered as one of a turn
+    /// that was stopped.
+    Form {
+        /// In which session.
+        session: SessionId,
+        /// What is asked.
+        form: Box<Form>,
+        /// Where what came of it goes.
+        answer: oneshot::Sender<Formed>,
     },
     /// The agent wants something of the client's files or terminals.
     Wanted(Box<Wanted>),

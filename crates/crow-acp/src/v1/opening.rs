@@ -35,6 +35,7 @@ pub(crate) fn abilities(hello: &wire::InitializeRequest) -> Abilities {
         shows_output: said("terminal_output"),
         notices: can.session.as_ref().is_some_and(|session| session.notices.is_some()),
         compactions: can.session.as_ref().is_some_and(|session| session.compaction.is_some()),
+        forms: can.elicitation.as_ref().is_some_and(wire::ElicitationCapabilities::supports_form),
         children: can.subagents.is_some(),
         depth: super::tree::depth(can.meta.as_ref()),
         terminal_auth: can.auth.terminal,

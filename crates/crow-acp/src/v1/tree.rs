@@ -46,6 +46,8 @@ pub(crate) fn hello(hello: Hello) -> wire::InitializeRequest {
     let compaction = can.compactions.then(wire::CompactionCapabilities::new);
     let notices = can.notices.then(wire::NoticeCapabilities::new);
     let session = wire::ClientSessionCapabilities::new().compaction(compaction).notices(notices);
+    let form = wire::ElicitationFormCapabilities::new;
+    let forms = can.forms.then(|| wire::ElicitationCapabilities::new().form(form()));
     let files =
         wire::FileSystemCapabilities::new().read_text_file(can.reads_files).write_text_file(can.writes_files);
     let place = can.depth.map(|depth| json!({ CROW: { "depth": depth } }));
@@ -53,6 +55,7 @@ pub(crate) fn hello(hello: Hello) -> wire::InitializeRequest {
         .fs(files)
         .terminal(can.terminals)
         .session(session)
+        .elicitation(forms)
         .meta(place.and_then(meta));
     wire::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)

@@ -83,6 +83,8 @@ impl Hearing {
             ClientEvent::Heard { heard, .. } => self.heard(&heard),
             ClientEvent::Said(said) => self.family.client.tell(&self.task, Update::Passed(said)),
             ClientEvent::Permission { question, answer, .. } => self.asks(question, answer, round),
+            // A child is not told of forms; one that asks all the same finds them closed.
+            ClientEvent::Form { .. } => {}
             ClientEvent::Wanted(wanted) => self.wants(*wanted, round),
             ClientEvent::Claim { answer, .. } => self.claims(answer),
             ClientEvent::Released { claim } => drop(seats(&self.seats).remove(&claim)),
@@ -100,6 +102,7 @@ impl Hearing {
             ClientEvent::Heard { .. }
             | ClientEvent::Said(_)
             | ClientEvent::Permission { .. }
+            | ClientEvent::Form { .. }
             | ClientEvent::Wanted(_)
             | ClientEvent::Claim { .. } => {}
         }

@@ -5,7 +5,8 @@ use crow_acp::{ClientEvent, Heard};
 use tokio::time::MissedTickBehavior;
 
 use super::{
-    driver::{BEAT, Driver, Interrupt, Spoken, withdrawn},
+    asked::withdrawn,
+    driver::{BEAT, Driver, Interrupt, Spoken},
     speak,
 };
 use crate::failure::{Code, Exit};
@@ -121,7 +122,7 @@ fn gone() -> Exit {
 /// Tells whether a person sees something of it: lists and counts only keep us up to date.
 fn is_seen(event: &ClientEvent) -> bool {
     match event {
-        ClientEvent::Permission { .. } => true,
+        ClientEvent::Permission { .. } | ClientEvent::Form { .. } => true,
         ClientEvent::Said(_)
         | ClientEvent::Wanted(_)
         | ClientEvent::Claim { .. }

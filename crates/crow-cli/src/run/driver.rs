@@ -3,20 +3,15 @@
 
 use std::{collections::VecDeque, io, time::Duration};
 
-use crow_acp::{
-    ClientEvent, Connection, Heard, OpenedSession, PermissionAnswer, PermissionQuestion, StopReason, Subject,
-    Until,
-};
+use crow_acp::{ClientEvent, Connection, Heard, OpenedSession, StopReason, Until};
 use crow_core::{Failure, FailureKind, SessionId};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::MissedTickBehavior,
-};
+use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
-    Onward, Plan, exit_of,
+    Onward, Plan,
+    asked::{Asked, withdrawn},
+    exit_of,
     plain::{Paint, one_line},
-    question::{self, Allows},
     signals::{Signals, Wish},
     speak::{self, Typed},
 };
@@ -50,12 +45,6 @@ pub(super) struct Driver {
 enum Refused {
     Nothing,
     Something,
-}
-
-/// A question that waits for the person.
-pub(super) struct Asked {
-    question: Box<PermissionQuestion>,
-    answer: oneshot::Sender<PermissionAnswer>,
 }
 
 /// What the person wants next.
@@ -185,10 +174,11 @@ impl Driver {
         }
         while let Ok(event) = self.heard.try_recv() {
             match event {
-                ClientEvent::Permission { .. } if keeps && self.kept.len() < QUESTIONS_KEPT_MAX => {
-                    self.kept.push_back(event);
+                ClientEvent::Permission { .. } | ClientEvent::Form { .. } => {
+                    if keeps && self.kept.len() < QUESTIONS_KEPT_MAX {
+                        self.kept.push_back(event);
+                    }
                 }
-                ClientEvent::Permission { .. } => {}
                 ClientEvent::Heard { .. }
                 | ClientEvent::Said(_)
                 | ClientEvent::Wanted(_)
@@ -209,7 +199,9 @@ impl Driver {
 
     /// Takes a line for an answer; what is none keeps the question standing.
     pub(super) fn on_answer(&mut self, typed: Option<String>) -> Result<(), Exit> {
-        self.asked = answered(self.asked.take(), typed)?;
+        if let Some(asked) = self.asked.take() {
+            self.asked = asked.answered(typed)?;
+        }
         Ok(())
     }
 
@@ -218,7 +210,7 @@ impl Driver {
         event: ClientEvent,
         interrupt: Interrupt,
     ) -> Result<Option<Asked>, Exit> {
-        let (question, answer) = match event {
+        let asked = match event {
             // What the person said themselves is on the screen; this came from a task.
             ClientEvent::Heard { heard: Heard::Prompt(news), .. } => {
                 let line = news.lines().next().unwrap_or_default().to_owned();
@@ -229,7 +221,8 @@ impl Driver {
                 self.plan.speaker.heard(heard)?;
                 return Ok(None);
             }
-            ClientEvent::Permission { question, answer, .. } => (question, answer),
+            ClientEvent::Permission { question, answer, .. } => Asked::Call { question, answer },
+            ClientEvent::Form { form, answer, .. } => Asked::Form { form, answer },
             ClientEvent::Wanted(wanted) => {
                 wanted.refuse("a terminal has no files and terminals to lend");
                 return Ok(None);
@@ -243,19 +236,18 @@ impl Driver {
             return Ok(None);
         }
         // A yes to everything is no yes to what nobody has looked at.
-        if self.plan.args.yes && question.subject == Subject::Call {
-            reply(answer, question::once(&question, Allows::Yes));
+        if self.plan.args.yes && asked.is_of_call() {
+            asked.allow();
             return Ok(None);
         }
         if !speak::somebody() {
-            if question.subject == Subject::Call {
+            if asked.is_of_call() {
                 self.refused = Refused::Something;
             }
-            give(answer, PermissionAnswer::Nobody { why: "there is no terminal to ask on".into() });
+            asked.give_up("there is no terminal to ask on");
             return Ok(None);
         }
         self.typed.set_aside()?;
-        let asked = Asked { question, answer };
         self.show_question(&asked)?;
         Ok(Some(asked))
     }
@@ -263,8 +255,8 @@ impl Driver {
     /// Puts a question on the screen.
     pub(super) fn show_question(&mut self, asked: &Asked) -> Result<(), Exit> {
         self.plan.speaker.pause()?;
-        speak::mark(&(question::lines(&asked.question, Paint::of_stderr()).join("\n") + "\n"))?;
-        Ok(mark_answers(&asked.question)?)
+        speak::mark(&(asked.lines(Paint::of_stderr()).join("\n") + "\n"))?;
+        Ok(asked.mark_answers()?)
     }
 
     fn settle(&mut self, ended: Result<StopReason, Failure>) -> Result<TurnEnd, Exit> {
@@ -351,50 +343,4 @@ fn chosen<'a>(
     }
     let exit = Exit::new(Code::Usage, format!("the agent {name} has no {what} {value:?}"));
     Err(exit.with_hint(one_line(&format!("there is: {}", option.values.join(", ")))))
-}
-
-/// Waits until the agent waits for the answer no longer.
-pub(super) async fn withdrawn(asked: &mut Option<Asked>) {
-    match asked {
-        Some(asked) => asked.answer.closed().await,
-        None => std::future::pending().await,
-    }
-}
-
-fn answered(asked: Option<Asked>, typed: Option<String>) -> Result<Option<Asked>, Exit> {
-    let Some(Asked { question, answer }) = asked else { return Ok(None) };
-    match typed {
-        None => {
-            speak::mark("\n")?;
-            reply(answer, question::once(&question, Allows::No));
-            Ok(None)
-        }
-        Some(typed) => match question::chosen(&question, &typed) {
-            Some(id) => {
-                reply(answer, Some(id));
-                Ok(None)
-            }
-            None => {
-                mark_answers(&question)?;
-                Ok(Some(Asked { question, answer }))
-            }
-        },
-    }
-}
-
-fn mark_answers(question: &PermissionQuestion) -> io::Result<()> {
-    speak::mark(&format!("  {} › ", question::answers(question)))
-}
-
-/// Answers the agent. One without a fitting choice is not answered, which refuses.
-fn reply(answer: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
-    if let Some(id) = id {
-        give(answer, PermissionAnswer::Chosen(id));
-    }
-}
-
-fn give(answer: oneshot::Sender<PermissionAnswer>, given: PermissionAnswer) {
-    if answer.send(given).is_err() {
-        tracing::debug!("the agent no longer waits for the answer");
-    }
 }

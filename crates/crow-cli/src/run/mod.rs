@@ -1,8 +1,10 @@
 //! `run`: an ACP client in the terminal that starts its own agent and drives it.
 
+mod asked;
 mod between;
 mod diff;
 mod driver;
+mod form;
 mod json;
 mod markdown;
 mod others;
@@ -194,7 +196,7 @@ async fn talk(plan: Plan, lines: Lines, early: Signals) -> Result<Talked, Exit> 
     let signals = Signals::listen()?;
     let (events, heard) = mpsc::channel(EVENTS_LEN);
     let (greeted, greeting) = oneshot::channel();
-    let abilities = Abilities { compactions: true, ..Abilities::default() };
+    let abilities = Abilities { compactions: true, forms: speak::somebody(), ..Abilities::default() };
     let hello = Hello { version: agent::VERSION, abilities, keeps_words: false };
     let driven = crow_acp::drive(lines, hello, events, async |connection| {
         // Whoever waits for it waits below.

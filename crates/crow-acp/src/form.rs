@@ -1,0 +1,86 @@
+//! A question that a person answers by choosing, or in words of their own. Knows nothing of what is asked, and takes
+//! nothing for an answer that was not on offer.
+
+use crow_core::SessionId;
+use tokio_util::sync::CancellationToken;
+
+use crate::outbox::{ANSWER_WAIT_MAX, Client};
+use crate::v1;
+
+/// One question with its answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// What is asked.
+    pub message: String,
+    /// The answers on offer, the one to recommend first; each has a label of its own.
+    pub options: Vec<Choice>,
+    /// Whether words of the person's own are an answer too.
+    pub free_text: bool,
+}
+
+impl Form {
+    /// Own words say which way to go; who wants to say more says it in a prompt.
+    pub const ANSWER_CHARS_MAX: usize = 2_000;
+
+    /// Takes words of the person's own, where such are an answer.
+    pub fn words<'a>(&self, said: &'a str) -> Option<&'a str> {
+        let said = said.trim();
+        let is_long = said.chars().nth(Self::ANSWER_CHARS_MAX).is_some();
+        (self.free_text && !said.is_empty() && !is_long).then_some(said)
+    }
+}
+
+/// One answer on offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What the person chooses, and what the answer is.
+    pub label: String,
+    /// What comes of it; empty where the label says all.
+    pub meaning: String,
+}
+
+/// What came of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Formed {
+    /// The label of a choice, or words of the person's own; these may be anything.
+    Chosen(String),
+    /// The person does not want to answer.
+    Declined,
+    /// It was closed without an answer, or the turn was stopped.
+    Cancelled,
+    /// Nobody could be asked.
+    Nobody {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl Client {
+    /// Has the person fill in a form, where the client has such; nothing is sent to one that has not.
+    pub async fn elicit(&self, session: &SessionId, form: &Form, cut: &CancellationToken) -> Formed {
+        if !self.abilities().forms {
+            return Formed::Nobody { why: "the client has no forms".into() };
+        }
+        if form.options.is_empty() && !form.free_text {
+            return Formed::Nobody { why: "the form has no answers".into() };
+        }
+        let answer = async {
+            // What led to the question has to be there before it.
+            self.flushed(session).await;
+            self.request(v1::form_request(session, form)).await
+        };
+        // A dropped request tells the client by itself that nobody waits any longer.
+        tokio::select! {
+            biased;
+            () = cut.cancelled() => Formed::Cancelled,
+            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+                Ok(_) if self.is_gone() => Formed::Cancelled,
+                Ok(answer) => v1::formed(answer, form),
+                Err(_) => Formed::Nobody { why: "nobody answered for twelve hours".into() },
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

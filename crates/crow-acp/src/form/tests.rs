@@ -1,0 +1,240 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use crow_core::{MessageId, Update};
+use expect_test::{Expect, expect};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
+use crate::{Abilities, About, ClientEvent, Hello, Incoming, Lines, drive, duplex, serve};
+
+fn nests() -> Form {
+    let oak = Choice { label: "oak".into(), meaning: "The old one.".into() };
+    let elm = Choice { label: "elm".into(), meaning: String::new() };
+    Form { message: "Which nest?".into(), options: vec![oak, elm], free_text: true }
+}
+
+/// What the client does with the form.
+enum Does {
+    /// Answers with this result or error.
+    Answers(Value),
+    /// Nothing, until the turn is cut.
+    Waits,
+    /// Goes.
+    Leaves,
+}
+
+/// Serves a client with these capabilities, tells it something, and has it fill in the form. Shows its part of the
+/// wire after the hello, and what came of it.
+async fn filled(capabilities: Value, form: Form, does: Does) -> String {
+    let (mut lines, theirs) = duplex();
+    let (incoming, mut requests) = mpsc::channel::<Incoming>(8);
+    let (connected, client) = oneshot::channel();
+    let agent = tokio::spawn(serve(theirs, About { version: "1", program: None }, incoming, |client| {
+        drop(connected.send(client));
+    }));
+    let hello = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    lines.outgoing.send(hello.to_string()).await.unwrap();
+    lines.incoming.next().await.unwrap().unwrap();
+    assert!(matches!(requests.recv().await, Some(Incoming::Hello)));
+
+    let cut = CancellationToken::new();
+    let (client, session) = (client.await.unwrap(), SessionId::new("s"));
+    client.tell(&session, Update::Text { message: MessageId::at(1), text: "Well.".into() });
+    let asking = async {
+        let formed = client.elicit(&session, &form, &cut).await;
+        client.tell(&session, Update::Text { message: MessageId::at(2), text: "Bye.".into() });
+        formed
+    };
+    let (formed, heard) = tokio::join!(asking, play(lines, does, &cut));
+    drop(client);
+    agent.await.unwrap().unwrap();
+    format!("{heard}= {formed:?}\n")
+}
+
+/// Plays the client until it heard the last words.
+async fn play(mut lines: Lines, does: Does, cut: &CancellationToken) -> String {
+    let mut heard = String::new();
+    while let Some(line) = lines.incoming.next().await {
+        let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let method = message["method"].as_str().unwrap();
+        let text = message["params"]["update"]["content"]["text"].as_str().unwrap_or_default();
+        heard.push_str(format!("{method} {text}").trim_end());
+        heard.push('\n');
+        match (method, &does) {
+            ("elicitation/create", Does::Answers(said)) => {
+                let mut answer = said.clone();
+                answer["jsonrpc"] = "2.0".into();
+                answer["id"] = message["id"].clone();
+                lines.outgoing.send(answer.to_string()).await.unwrap();
+            }
+            ("elicitation/create", Does::Waits) => cut.cancel(),
+            ("elicitation/create", Does::Leaves) => break,
+            _ if text == "Bye." => break,
+            _ => {}
+        }
+    }
+    heard
+}
+
+#[track_caller]
+fn check(capabilities: Value, form: Form, does: Does, expected: &Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    expected.assert_eq(&runtime.block_on(filled(capabilities, form, does)));
+}
+
+fn has_forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+#[test]
+fn a_form_comes_after_what_was_told() {
+    let answer = json!({"result": {"action": "accept", "content": {"answer": "elm"}}});
+    check(
+        has_forms(),
+        nests(),
+        Does::Answers(answer),
+        &expect![[r#"
+        session/update Well.
+        elicitation/create
+        session/update Bye.
+        = Chosen("elm")
+    "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_none() {
+    for (answer, expected) in [
+        (
+            json!({"result": {"content": {"answer": "elm"}}}),
+            &expect![[r#"
+            session/update Well.
+            elicitation/create
+            session/update Bye.
+            = Nobody { why: "the client's answer cannot be read" }
+        "#]],
+        ),
+        (
+            json!({"error": {"code": -32603, "message": "the dialog broke"}}),
+            &expect![[r#"
+            session/update Well.
+            elicitation/create
+            session/update Bye.
+            = Nobody { why: "the dialog broke" }
+        "#]],
+        ),
+    ] {
+        check(has_forms(), nests(), Does::Answers(answer), expected);
+    }
+}
+
+#[test]
+fn a_form_of_a_turn_that_was_cut_is_taken_back() {
+    check(
+        has_forms(),
+        nests(),
+        Does::Waits,
+        &expect![[r#"
+        session/update Well.
+        elicitation/create
+        $/cancel_request
+        session/update Bye.
+        = Cancelled
+    "#]],
+    );
+}
+
+#[test]
+fn who_leaves_has_closed_the_form() {
+    check(
+        has_forms(),
+        nests(),
+        Does::Leaves,
+        &expect![[r#"
+        session/update Well.
+        elicitation/create
+        = Cancelled
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_asked_of_a_client_without_forms() {
+    for capabilities in [json!({}), json!({"elicitation": {}}), json!({"elicitation": {"url": {}}})] {
+        check(
+            capabilities,
+            nests(),
+            Does::Waits,
+            &expect![[r#"
+                session/update Well.
+                session/update Bye.
+                = Nobody { why: "the client has no forms" }
+            "#]],
+        );
+    }
+    let none = Form { options: Vec::new(), free_text: false, ..nests() };
+    check(
+        has_forms(),
+        none,
+        Does::Waits,
+        &expect![[r#"
+        session/update Well.
+        session/update Bye.
+        = Nobody { why: "the form has no answers" }
+    "#]],
+    );
+}
+
+/// Has our own client answer our own agent.
+#[tokio::test]
+async fn both_ends_understand_each_other() {
+    let (to_agent, to_client) = duplex();
+    let (events, mut heard) = mpsc::channel(8);
+    let (incoming, _requests) = mpsc::channel::<Incoming>(8);
+    let (connected, client) = oneshot::channel();
+    let agent = tokio::spawn(serve(to_client, About { version: "1", program: None }, incoming, |client| {
+        drop(connected.send(client));
+    }));
+    let abilities = Abilities { forms: true, ..Abilities::default() };
+    let came = drive(to_agent, Hello { version: "1", abilities, keeps_words: false }, events, async |_| {
+        let (client, session, cut) = (client.await.unwrap(), SessionId::new("s"), CancellationToken::new());
+        let mut came = Vec::new();
+        let nobody = Formed::Nobody { why: "there is no terminal".into() };
+        let chosen = |said: &str| Some(Formed::Chosen(said.into()));
+        for given in [chosen("elm"), chosen("a beech"), Some(Formed::Declined), Some(nobody), None] {
+            let form = nests();
+            let asking = client.elicit(&session, &form, &cut);
+            let answering = async {
+                let Some(ClientEvent::Form { session: of, form, answer }) = heard.recv().await else {
+                    return;
+                };
+                assert_eq!((&of, *form), (&session, nests()));
+                // Without one it is dropped.
+                given.map(|given| answer.send(given).unwrap());
+            };
+            came.push(format!("{:?}", tokio::join!(asking, answering).0));
+        }
+        // What is withdrawn closes its place.
+        let form = nests();
+        let asking = client.elicit(&session, &form, &cut);
+        let withdrawing = async {
+            let Some(ClientEvent::Form { mut answer, .. }) = heard.recv().await else { return };
+            cut.cancel();
+            answer.closed().await;
+        };
+        came.push(format!("{:?}", tokio::join!(asking, withdrawing).0));
+        came.join("\n")
+    });
+    expect![[r#"
+        Chosen("elm")
+        Chosen("a beech")
+        Declined
+        Nobody { why: "there is no terminal" }
+        Cancelled
+        Cancelled"#]]
+    .assert_eq(&came.await.unwrap());
+    agent.await.unwrap().unwrap();
+}

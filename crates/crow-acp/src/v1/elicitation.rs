@@ -1,0 +1,166 @@
+//! Spells forms that a person fills in, and reads them and what came of them. Of the protocol's forms this knows those
+//! of one question: one value out of a list, one line of text, or either.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the protocol's enums are open: what is new is nothing we can ask or take for an answer"
+)]
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol as sdk;
+use crow_core::SessionId;
+use sdk::v1::schema as wire;
+
+use crate::form::{Choice, Form, Formed};
+use crate::v1::session_id;
+
+/// The property that has the chosen label. Clients draw properties in this order.
+const ANSWER: &str = "answer";
+/// The property that has words of the person's own.
+const OTHER: &str = "other";
+
+/// A person reads what they choose from; nobody reads more.
+const OPTIONS_MAX: usize = 100;
+
+/// Spells a form. Where words of one's own are an answer, no choice is wanted beside them.
+pub(crate) fn form_request(session: &SessionId, form: &Form) -> wire::CreateElicitationRequest {
+    let mut schema = wire::ElicitationSchema::new();
+    if !form.options.is_empty() {
+        let options = form.options.iter().map(|choice| {
+            let meaning = (!choice.meaning.is_empty()).then(|| choice.meaning.clone());
+            wire::EnumOption::new(choice.label.as_str(), choice.label.as_str()).description(meaning)
+        });
+        let one_of = wire::StringPropertySchema::new().one_of(options.collect::<Vec<_>>());
+        schema = schema.property(ANSWER, one_of.title("Answer".to_owned()), !form.free_text);
+    }
+    if form.free_text {
+        let title = if form.options.is_empty() { "Answer" } else { "Or in your own words" };
+        let chars_max = u32::try_from(Form::ANSWER_CHARS_MAX).ok();
+        let words = wire::StringPropertySchema::new().title(title.to_owned()).max_length(chars_max);
+        schema = schema.property(OTHER, words, form.options.is_empty());
+    }
+    let scope = wire::ElicitationSessionScope::new(session_id(session));
+    wire::CreateElicitationRequest::new(wire::ElicitationFormMode::new(scope, schema), form.message.clone())
+}
+
+/// Reads what came of a form. What was not on offer is no answer.
+pub(crate) fn formed(answer: Result<wire::CreateElicitationResponse, sdk::Error>, form: &Form) -> Formed {
+    let content = match answer.map(|answer| answer.action) {
+        Ok(wire::ElicitationAction::Accept(accepted)) => accepted.content.unwrap_or_default(),
+        Ok(wire::ElicitationAction::Cancel) => return Formed::Cancelled,
+        Ok(_) => return Formed::Declined,
+        Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
+            return Formed::Nobody { why: "the client's answer cannot be read".into() };
+        }
+        Err(error) => return Formed::Nobody { why: error.message },
+    };
+    let is_offered = |said: &str| form.options.iter().any(|choice| choice.label == said);
+    let not_offered = || Formed::Nobody { why: "the answer was not on offer or is too long".into() };
+    let said = |name: &str| match content.get(name) {
+        // A client that fills a field with nothing leaves it out.
+        Some(wire::ElicitationContentValue::String(said)) if said.trim().is_empty() => Ok(None),
+        Some(wire::ElicitationContentValue::String(said)) => Ok(Some(said)),
+        Some(_) => Err(not_offered()),
+        None => Ok(None),
+    };
+    match (said(OTHER), said(ANSWER)) {
+        // Who took the trouble to write means that, whatever stands chosen beside it.
+        (Ok(Some(words)), _) => {
+            form.words(words).map_or_else(not_offered, |words| Formed::Chosen(words.into()))
+        }
+        (Ok(None), Ok(Some(label))) if is_offered(label) => Formed::Chosen(label.clone()),
+        (Ok(None), Ok(None)) => Formed::Declined,
+        (Err(refused), _) | (_, Err(refused)) => refused,
+        (Ok(None), Ok(Some(_))) => not_offered(),
+    }
+}
+
+/// A form that an agent wants filled in, and how the answer to it is spelled.
+pub(crate) struct AskedForm {
+    pub(crate) session: SessionId,
+    pub(crate) form: Form,
+    pub(crate) spelling: Spelling,
+}
+
+/// What an agent calls the parts of its form.
+pub(crate) struct Spelling {
+    choice: Option<String>,
+    /// The value of each option.
+    values: Vec<String>,
+    words: Option<String>,
+}
+
+/// Reads a form of any agent; nothing when it is more than one question, or none of a session.
+pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<AskedForm> {
+    let wire::ElicitationMode::Form(mode) = request.mode else { return None };
+    let wire::ElicitationScope::Session(scope) = mode.scope else { return None };
+    let required = mode.requested_schema.required.unwrap_or_default();
+    let (mut choice, mut words) = (None, None);
+    for (name, property) in mode.requested_schema.properties {
+        let wire::ElicitationPropertySchema::String(property) = property else { return None };
+        let taken = match options(property) {
+            Some(options) => choice.replace((name, options)).is_some(),
+            None => words.replace(name).is_some(),
+        };
+        if taken {
+            return None;
+        }
+    }
+    let (choice, (values, options)) = choice.map_or_else(Default::default, |(name, options)| {
+        (Some(name), options.into_iter().unzip::<_, _, Vec<_>, Vec<_>>())
+    });
+    let is_required = |name: &Option<String>| name.as_ref().is_some_and(|name| required.contains(name));
+    let takes_both = choice.is_some() && is_required(&words);
+    if options.len() > OPTIONS_MAX || takes_both || (options.is_empty() && words.is_none()) {
+        return None;
+    }
+    let free_text = words.is_some() && !is_required(&choice);
+    Some(AskedForm {
+        session: SessionId::new(&*scope.session_id.0),
+        form: Form { message: request.message, options, free_text },
+        spelling: Spelling { choice, values, words },
+    })
+}
+
+/// Reads what a property lets one choose from, each with its value; nothing when it takes any text.
+fn options(property: wire::StringPropertySchema) -> Option<Vec<(String, Choice)>> {
+    let plain = |value: String| (value.clone(), Choice { label: value, meaning: String::new() });
+    let titled = |option: wire::EnumOption| {
+        (option.value, Choice { label: option.title, meaning: option.description.unwrap_or_default() })
+    };
+    match (property.one_of, property.enum_values) {
+        (Some(options), _) => Some(options.into_iter().map(titled).collect()),
+        (None, Some(values)) => Some(values.into_iter().map(plain).collect()),
+        (None, None) => None,
+    }
+}
+
+/// Spells what came of a form; why nobody could be asked is an error.
+pub(crate) fn form_response(
+    AskedForm { form, spelling, .. }: AskedForm,
+    formed: Formed,
+) -> Result<wire::CreateElicitationResponse, sdk::Error> {
+    let said = match formed {
+        Formed::Chosen(said) => said,
+        Formed::Declined => {
+            return Ok(wire::CreateElicitationResponse::new(wire::ElicitationAction::Decline));
+        }
+        Formed::Cancelled => {
+            return Ok(wire::CreateElicitationResponse::new(wire::ElicitationAction::Cancel));
+        }
+        Formed::Nobody { why } => return Err(super::nobody(&why)),
+    };
+    let at = form.options.iter().position(|choice| choice.label == said);
+    let chosen = at.and_then(|at| spelling.values.get(at).cloned());
+    let filled = match (chosen, spelling.choice, spelling.words) {
+        (Some(value), Some(name), _) => Some((name, value)),
+        (_, _, Some(name)) => Some((name, said)),
+        (_, _, None) => None,
+    };
+    let value = |(name, value)| (name, wire::ElicitationContentValue::String(value));
+    let content: BTreeMap<_, _> = filled.into_iter().map(value).collect();
+    Ok(wire::CreateElicitationResponse::new(wire::ElicitationAcceptAction::new().content(content)))
+}
+
+#[cfg(test)]
+mod tests;

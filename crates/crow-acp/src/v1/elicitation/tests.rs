@@ -1,0 +1,292 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Makes a form of `LABEL: MEANING` lines; `…` stands for words of one's own.
+fn form(lines: &[&str]) -> Form {
+    let choices = lines.iter().filter(|line| **line != "…").map(|line| {
+        let (label, meaning) = line.split_once(": ").unwrap_or((line, ""));
+        Choice { label: label.into(), meaning: meaning.into() }
+    });
+    Form { message: "Which nest?".into(), options: choices.collect(), free_text: lines.contains(&"…") }
+}
+
+#[track_caller]
+fn check_request(lines: &[&str], expected: &Expect) {
+    let request = form_request(&SessionId::new("quiet-crow"), &form(lines));
+    expected.assert_eq(&serde_json::to_string_pretty(&request).unwrap());
+    // Our own client reads what our own agent spells.
+    assert_eq!(asked_form(request).unwrap().form, form(lines));
+}
+
+#[test]
+fn a_choice_is_one_of_a_list() {
+    check_request(
+        &["oak: The old one.", "elm"],
+        &expect![[r#"
+        {
+          "mode": "form",
+          "sessionId": "quiet-crow",
+          "requestedSchema": {
+            "type": "object",
+            "properties": {
+              "answer": {
+                "type": "string",
+                "title": "Answer",
+                "oneOf": [
+                  {
+                    "const": "oak",
+                    "title": "oak",
+                    "description": "The old one."
+                  },
+                  {
+                    "const": "elm",
+                    "title": "elm"
+                  }
+                ]
+              }
+            },
+            "required": [
+              "answer"
+            ]
+          },
+          "message": "Which nest?"
+        }"#]],
+    );
+}
+
+#[test]
+fn own_words_may_stand_beside_a_choice() {
+    check_request(
+        &["oak", "…"],
+        &expect![[r#"
+        {
+          "mode": "form",
+          "sessionId": "quiet-crow",
+          "requestedSchema": {
+            "type": "object",
+            "properties": {
+              "answer": {
+                "type": "string",
+                "title": "Answer",
+                "oneOf": [
+                  {
+                    "const": "oak",
+                    "title": "oak"
+                  }
+                ]
+              },
+              "other": {
+                "type": "string",
+                "title": "Or in your own words",
+                "maxLength": 2000
+              }
+            }
+          },
+          "message": "Which nest?"
+        }"#]],
+    );
+}
+
+#[test]
+fn own_words_may_be_all_there_is() {
+    check_request(
+        &["…"],
+        &expect![[r#"
+        {
+          "mode": "form",
+          "sessionId": "quiet-crow",
+          "requestedSchema": {
+            "type": "object",
+            "properties": {
+              "other": {
+                "type": "string",
+                "title": "Answer",
+                "maxLength": 2000
+              }
+            },
+            "required": [
+              "other"
+            ]
+          },
+          "message": "Which nest?"
+        }"#]],
+    );
+}
+
+/// Has a client answer a form with these.
+#[track_caller]
+fn check_answers(lines: &[&str], answers: &[Value], expected: &Expect) {
+    let read = answers.iter().map(|answer| {
+        let answer_read = serde_json::from_value(answer.clone()).unwrap();
+        format!("{answer} {:?}\n", formed(Ok(answer_read), &form(lines)))
+    });
+    expected.assert_eq(&read.collect::<String>());
+}
+
+fn accepted(content: Value) -> Value {
+    json!({"action": "accept", "content": content})
+}
+
+#[test]
+fn only_what_was_on_offer_is_chosen() {
+    let answers = [
+        accepted(json!({"answer": "elm"})),
+        accepted(json!({"answer": "Elm"})),
+        accepted(json!({"answer": 1})),
+        accepted(json!({"answer": ["elm"]})),
+        accepted(json!({"other": "a beech"})),
+        accepted(json!({"answer": "", "other": " "})),
+        accepted(json!({})),
+        json!({"action": "accept"}),
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+        json!({"action": "_later", "answer": "elm"}),
+    ];
+    check_answers(
+        &["oak", "elm"],
+        &answers,
+        &expect![[r#"
+        {"action":"accept","content":{"answer":"elm"}} Chosen("elm")
+        {"action":"accept","content":{"answer":"Elm"}} Nobody { why: "the answer was not on offer or is too long" }
+        {"action":"accept","content":{"answer":1}} Nobody { why: "the answer was not on offer or is too long" }
+        {"action":"accept","content":{"answer":["elm"]}} Nobody { why: "the answer was not on offer or is too long" }
+        {"action":"accept","content":{"other":"a beech"}} Nobody { why: "the answer was not on offer or is too long" }
+        {"action":"accept","content":{"answer":"","other":" "}} Declined
+        {"action":"accept","content":{}} Declined
+        {"action":"accept"} Declined
+        {"action":"decline"} Declined
+        {"action":"cancel"} Cancelled
+        {"action":"_later","answer":"elm"} Declined
+    "#]],
+    );
+}
+
+#[test]
+fn own_words_are_taken_where_they_were_asked_for() {
+    let answers = [
+        accepted(json!({"other": "  a beech\n"})),
+        accepted(json!({"answer": "oak"})),
+        accepted(json!({"answer": "oak", "other": "a beech"})),
+        accepted(json!({"answer": "oak", "other": ""})),
+        accepted(json!({"answer": "oak", "other": true})),
+        accepted(json!({"answer": "a beech"})),
+    ];
+    check_answers(
+        &["oak", "…"],
+        &answers,
+        &expect![[r#"
+        {"action":"accept","content":{"other":"  a beech\n"}} Chosen("a beech")
+        {"action":"accept","content":{"answer":"oak"}} Chosen("oak")
+        {"action":"accept","content":{"answer":"oak","other":"a beech"}} Chosen("a beech")
+        {"action":"accept","content":{"answer":"oak","other":""}} Chosen("oak")
+        {"action":"accept","content":{"answer":"oak","other":true}} Nobody { why: "the answer was not on offer or is too long" }
+        {"action":"accept","content":{"answer":"a beech"}} Nobody { why: "the answer was not on offer or is too long" }
+    "#]],
+    );
+}
+
+#[test]
+fn own_words_have_an_end() {
+    let of = |n_chars: usize| {
+        let answer = accepted(json!({"other": "é".repeat(n_chars)}));
+        formed(Ok(serde_json::from_value(answer).unwrap()), &form(&["…"]))
+    };
+    assert_eq!(of(2_000), Formed::Chosen("é".repeat(2_000)));
+    assert!(matches!(of(2_001), Formed::Nobody { .. }));
+}
+
+#[test]
+fn why_nobody_answered_is_said() {
+    for (error, why) in [
+        (sdk::Error::new(-32603, "the dialog broke"), "the dialog broke"),
+        (sdk::Error::new(-32602, "missing field `action`"), "the client's answer cannot be read"),
+    ] {
+        assert_eq!(formed(Err(error), &form(&["oak"])), Formed::Nobody { why: why.into() });
+    }
+}
+
+/// Reads the form of any agent, and answers it with each of these; nothing is what it says to one it cannot draw.
+#[track_caller]
+fn check_asked(required: &[&str], properties: Value, chosen: &[&str], expected: &Expect) {
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    let request = json!({"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema});
+    let read = || asked_form(serde_json::from_value(request.clone()).unwrap());
+    let Some(asked) = read() else { return expected.assert_eq("not drawn") };
+    let labels = asked.form.options.iter().map(|choice| format!("{} ({})", choice.label, choice.meaning));
+    let mut told = format!("{} {}\n", labels.collect::<Vec<_>>().join(", "), asked.form.free_text);
+    for said in chosen {
+        let response = form_response(read().unwrap(), Formed::Chosen((*said).into())).unwrap();
+        told.push_str(&format!("{said} -> {}\n", serde_json::to_string(&response).unwrap()));
+    }
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn forms_of_other_agents_are_read() {
+    let titled =
+        json!([{"const": "a1", "title": "Oak", "description": "Old."}, {"const": "b1", "title": "Elm"}]);
+    check_asked(
+        &["tree"],
+        json!({"tree": {"type": "string", "oneOf": titled}}),
+        &["Elm"],
+        &expect![[r#"
+        Oak (Old.), Elm () false
+        Elm -> {"action":"accept","content":{"tree":"b1"}}
+    "#]],
+    );
+    check_asked(
+        &[],
+        json!({"tree": {"type": "string", "enum": ["oak", "elm"]}, "why": {"type": "string"}}),
+        &["elm", "a beech"],
+        &expect![[r#"
+            oak (), elm () true
+            elm -> {"action":"accept","content":{"tree":"elm"}}
+            a beech -> {"action":"accept","content":{"why":"a beech"}}
+        "#]],
+    );
+    // Where a choice has to be made, own words alone are no answer.
+    check_asked(
+        &["tree"],
+        json!({"tree": {"type": "string", "enum": ["oak"]}, "why": {"type": "string"}}),
+        &["oak"],
+        &expect![[r#"
+            oak () false
+            oak -> {"action":"accept","content":{"tree":"oak"}}
+        "#]],
+    );
+    check_asked(
+        &["why"],
+        json!({"why": {"type": "string"}}),
+        &["so"],
+        &expect![[r#"
+         true
+        so -> {"action":"accept","content":{"why":"so"}}
+    "#]],
+    );
+}
+
+#[test]
+fn more_than_one_question_is_not_drawn() {
+    let text = || json!({"type": "string"});
+    let list = |n_values: usize| json!({"type": "string", "enum": vec!["x"; n_values]});
+    for (required, properties) in [
+        (vec![], json!({})),
+        (vec![], json!({"a": text(), "b": text()})),
+        (vec![], json!({"a": list(2), "b": list(2)})),
+        (vec!["b"], json!({"a": list(2), "b": text()})),
+        (vec![], json!({"a": {"type": "boolean"}})),
+        (vec![], json!({"a": {"type": "array", "items": {"type": "string", "enum": ["x"]}}})),
+        (vec![], json!({"a": {"type": "_map"}})),
+        (vec![], json!({"a": list(0)})),
+        (vec![], json!({"a": list(OPTIONS_MAX + 1)})),
+    ] {
+        check_asked(&required, properties, &[], &expect!["not drawn"]);
+    }
+    let url =
+        json!({"mode": "url", "sessionId": "s", "message": "?", "elicitationId": "e", "url": "https://x"});
+    assert!(asked_form(serde_json::from_value(url).unwrap()).is_none());
+}

@@ -1,0 +1,101 @@
+use crow_acp::Choice;
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Draws a form of `LABEL: MEANING` lines, `…` for words of one's own, and reads what is typed.
+#[track_caller]
+fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
+    let choices = options.iter().filter(|option| **option != "…").map(|option| {
+        let (label, meaning) = option.split_once(": ").unwrap_or((option, ""));
+        Choice { label: label.into(), meaning: meaning.into() }
+    });
+    let form =
+        Form { message: message.into(), options: choices.collect(), free_text: options.contains(&"…") };
+    let read = typed.iter().map(|typed| format!("{typed:?} {:?}\n", formed(&form, typed)));
+    let drawn = lines(&form, Paint::Plain).join("\n");
+    expected.assert_eq(&format!("{drawn}\n{}\n{}", answers(&form), read.collect::<String>()));
+}
+
+#[test]
+fn a_choice_is_a_number_or_its_label() {
+    check(
+        "Which nest?\nThere are two.",
+        &["oak: The old one,\u{1b}[8m hidden.", "Elm"],
+        &["", "1", " 2 ", "elm", "0", "3", "-1", "done", "DONE ", "a beech"],
+        &expect![[r#"
+            A question: Which nest?
+              There are two.
+              1 oak — The old one,␛[8m hidden.
+              2 Elm
+            1-2, Enter for 1 · done to leave it open
+            "" Some(Chosen("oak"))
+            "1" Some(Chosen("oak"))
+            " 2 " Some(Chosen("Elm"))
+            "elm" Some(Chosen("Elm"))
+            "0" None
+            "3" None
+            "-1" None
+            "done" Some(Declined)
+            "DONE " Some(Declined)
+            "a beech" None
+        "#]],
+    );
+}
+
+#[test]
+fn own_words_are_taken_where_they_are_wanted() {
+    check(
+        "Which nest?",
+        &["oak", "…"],
+        &["", "oak", "2", "a beech", "2 nests", "done"],
+        &expect![[r#"
+        A question: Which nest?
+          1 oak
+        1 or Enter · your own words · done to leave it open
+        "" Some(Chosen("oak"))
+        "oak" Some(Chosen("oak"))
+        "2" None
+        "a beech" Some(Chosen("a beech"))
+        "2 nests" Some(Chosen("2 nests"))
+        "done" Some(Declined)
+    "#]],
+    );
+    check(
+        "How many?",
+        &["…"],
+        &["", "7", "  ", "done", "many"],
+        &expect![[r#"
+        A question: How many?
+        your own words · done to leave it open
+        "" None
+        "7" Some(Chosen("7"))
+        "  " None
+        "done" Some(Declined)
+        "many" Some(Chosen("many"))
+    "#]],
+    );
+}
+
+#[test]
+fn a_label_that_says_done_is_a_label() {
+    check(
+        "How is it?",
+        &["begun", "done"],
+        &["done", "2"],
+        &expect![[r#"
+        A question: How is it?
+          1 begun
+          2 done
+        1-2, Enter for 1 · done to leave it open
+        "done" Some(Chosen("done"))
+        "2" Some(Chosen("done"))
+    "#]],
+    );
+}
+
+#[test]
+fn words_have_an_end() {
+    let form = Form { message: String::new(), options: Vec::new(), free_text: true };
+    assert_eq!(formed(&form, &"x".repeat(Form::ANSWER_CHARS_MAX + 1)), None);
+}
