@@ -21,6 +21,7 @@ pub(crate) fn fill(page: &str, header: Header<'_>) -> String {
         ("[FEATURE]", title.as_str()),
         ("[###-feature-name]", header.name),
         ("[DATE]", header.date),
+        ("[link]", "[spec.md](spec.md)"),
         ("$ARGUMENTS", description.as_str()),
     ];
     let mut filled = String::with_capacity(page.len());
@@ -65,7 +66,10 @@ mod tests {
     #[test]
     fn a_header_is_filled_in_one_pass() {
         check("# Spec: [FEATURE NAME]\n", "# Spec: Photo albums\n");
-        check("`[###-feature-name]` | [DATE] | [link]", "`001-photo-albums` | 2026-01-02 | [link]");
+        check(
+            "`[###-feature-name]` | [DATE] | [link]",
+            "`001-photo-albums` | 2026-01-02 | [spec.md](spec.md)",
+        );
         check("said: \"$ARGUMENTS\" $5 [", "said: \"albums ## [DATE] of `$ARGUMENTS`\" $5 [");
         check("Größe [FEATURE]é", "Größe Photo albumsé");
     }
