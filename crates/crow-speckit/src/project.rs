@@ -168,7 +168,10 @@ impl Project {
     pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, SpeckitError> {
         match stage(path, text)?.persist_noclobber(path) {
             Ok(_) => Ok(true),
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => match path.is_file() {
+                true => Ok(false),
+                false => Err(SpeckitError::broken(path, "it is not a file; move it away")),
+            },
             Err(error) => Err(SpeckitError::io(path, error.error)),
         }
     }

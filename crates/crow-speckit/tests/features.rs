@@ -586,6 +586,13 @@ fn a_plan_begins_once_and_tasks_after_it() {
     assert!(!setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
     assert_eq!(tasks(), "tasks-template");
     assert_eq!(disk.tree(), "specs/001-a/plan.md: # A 2026-01-02\nspecs/001-a/spec.md: x\n");
+    let folder = Feature::at(disk.project.place("specs/003-c"));
+    disk.add("specs/003-c/plan.md/");
+    let told = disk.told(setup_plan(&disk.project, &folder, &now(), &pages), |_| "made".to_owned());
+    assert_eq!(
+        told,
+        "error: $DIR/project/specs/003-c/plan.md cannot be used: it is not a file; move it away"
+    );
     let empty = |name: &str| Ok(Page { name: name.to_owned(), text: String::new() });
     let other = Feature::at(disk.project.place("specs/002-b"));
     let told = disk.told(setup_plan(&disk.project, &other, &now(), &empty), |_| "made".to_owned());
