@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crow_speckit::{
     Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, SpecsLink, SpecsRoot,
-    Variables, WhoAsks, check_needs, create, docs, init, page, parse_number, resolve, setup_plan,
-    setup_tasks, would_create, write_pointer,
+    TaskList, Variables, WhoAsks, check_needs, create, docs, init, layers, page, parse_number, resolve,
+    setup_plan, setup_tasks, would_create, write_pointer,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +51,7 @@ pub(crate) fn run(
         SpeckitCommand::Prereq(needed) => step.prereq(needed)?,
         SpeckitCommand::SetupPlan => step.setup_plan(more)?,
         SpeckitCommand::SetupTasks => step.setup_tasks()?,
+        SpeckitCommand::Tasks => return step.tasks(is_json, out),
         SpeckitCommand::ResolveTemplate { name } => {
             let page = step.page(name)?;
             if !is_json {
@@ -140,20 +141,36 @@ impl Step<'_> {
         Ok(json!({
             "FEATURE_DIR": feature.dir,
             "AVAILABLE_DOCS": docs(&feature),
-            "TASKS_TEMPLATE": self.template(&page.name),
+            "TASKS_TEMPLATE": self.template(&page.name)?,
             "TASKS_TEMPLATE_CONTENT": page.text,
         }))
     }
 
     /// Where the strongest layer of a template is; empty when it is ours.
-    fn template(&self, name: &str) -> String {
-        let places = ["templates/overrides", "templates"];
-        let files = places.map(|place| self.project.specify(&format!("{place}/{name}.md")));
-        files
-            .into_iter()
-            .find(|file| file.is_file())
-            .map(|file| file.display().to_string())
-            .unwrap_or_default()
+    fn template(&self, name: &str) -> Result<String, SpeckitError> {
+        let strongest = layers(&self.project, Some(self.own), name)?.into_iter().next();
+        let file = strongest.and_then(|layer| layer.file);
+        Ok(file.map(|file| self.project.place(file).display().to_string()).unwrap_or_default())
+    }
+
+    fn tasks(&self, is_json: bool, out: &mut impl Write) -> Result<(), Exit> {
+        let (feature, _) = resolve(&self.project, self.asked())?;
+        check_needs(&self.project, &feature, &[Need::Tasks])?;
+        let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+        if is_json {
+            let tasks = list.tasks.iter().map(|task| {
+                let stories: Vec<String> = task.stories.iter().map(|story| format!("US{story}")).collect();
+                json!({
+                    "id": task.id.as_str(), "done": task.done, "parallel": task.parallel, "stories": stories,
+                    "phase": list.phase(task).map(ToString::to_string), "text": task.text,
+                })
+            });
+            return Ok(writeln!(out, "{}", table::json(&json!({ "tasks": tasks.collect::<Vec<_>>() })))?);
+        }
+        let rows = list.tasks.iter().map(|task| {
+            [if task.done { "x" } else { " " }.to_owned(), task.id.to_string(), task.text.clone()]
+        });
+        Ok(table::write(out, rows)?)
     }
 
     fn new_feature(

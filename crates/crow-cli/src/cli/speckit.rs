@@ -31,6 +31,8 @@ pub(crate) enum SpeckitCommand {
     SetupPlan,
     /// Check that tasks can be made of the plan, and print the page they begin as
     SetupTasks,
+    /// List the tasks of the feature
+    Tasks,
     /// Make the folder of a new feature, with its number and its first pages
     NewFeature(NewFeatureArgs),
     /// Print a page template, composed of all its layers
