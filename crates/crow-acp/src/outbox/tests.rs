@@ -35,6 +35,7 @@ fn shown(update: &Update) -> String {
         Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
         Update::Prompt { .. }
         | Update::CallAgain { .. }
+        | Update::Report { .. }
         | Update::Call { .. }
         | Update::Child { .. }
         | Update::Passed(_)

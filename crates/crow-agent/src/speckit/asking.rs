@@ -1,7 +1,7 @@
 //! Questions of a step and their answers: as a form where the client has them, else as text whose answer is the person's
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
-use crow_acp::Client;
+use crow_acp::{Client, Form, Formed};
 use crow_core::{Entry, Outcome, Reply, SessionId, Status, Transcript};
 use crow_speckit::{Answer, Command, Question};
 use crow_tools::{Keeper, Workspace};
@@ -27,8 +27,19 @@ pub(super) async fn ask(
     question: &Question,
     cut: &CancellationToken,
 ) -> Asked {
-    let _ = (client, session, question, cut);
-    Asked::Later
+    if !client.abilities().forms {
+        return Asked::Later;
+    }
+    let options = question.shown().into_iter();
+    let options = options
+        .map(|choice| crow_acp::Choice { label: choice.label.clone(), meaning: choice.meaning.clone() });
+    let form = Form { message: question.question.clone(), options: options.collect(), free_text: true };
+    match client.elicit(session, &form, cut).await {
+        Formed::Chosen(text) => Asked::Answered(question.read(&text)),
+        Formed::Declined => Asked::Answered(Answer::NoMore),
+        Formed::Cancelled => Asked::Cancelled,
+        Formed::Nobody { .. } => Asked::Later,
+    }
 }
 
 /// Writes an answer down where it belongs; gives what the model is told of it.
