@@ -124,8 +124,6 @@ pub(crate) fn next(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[track_caller]

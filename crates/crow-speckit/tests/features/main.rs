@@ -3,18 +3,16 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod create;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::Barrier;
-use std::thread;
 
 use crow_speckit::{
-    Feature, Need, NewFeature, Numbering, Page, Project, SpeckitError, SpecsLink, SpecsRoot, Variables,
-    WhoAsks, check_needs, create, docs, features, init, needs_of, resolve, setup_plan, setup_tasks,
-    specs_root, would_create, write_pointer,
+    WhoAsks, Feature, Need, Page, Project, SpeckitError, SpecsRoot, Variables, check_needs, docs, features,
+    init, needs_of, resolve, setup_plan, setup_tasks, specs_root, write_pointer,
 };
-use expect_test::{Expect, expect};
 
 /// A folder with a project in it, so that links have somewhere else to lead to.
 struct Disk {
@@ -88,7 +86,6 @@ impl Disk {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "pages are found this way")]
 fn pages(name: &str) -> Result<Page, SpeckitError> {
     let text = match name {
         "spec-template" => "# [FEATURE NAME] [###-feature-name] [DATE] $ARGUMENTS",
@@ -100,231 +97,6 @@ fn pages(name: &str) -> Result<Page, SpeckitError> {
 
 fn now() -> jiff::Zoned {
     "2026-01-02T03:04:05[UTC]".parse().unwrap()
-}
-
-/// Hands over a new feature that words describe: `name=`, `number=`, `time`, `dir=`, `root=`, `nolink`; the rest is what it is.
-fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
-    const OPTIONS: [&str; 6] = ["name=", "number=", "time", "dir=", "root=", "nolink"];
-    let option = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name));
-    let told = words.split(' ').filter(|word| !OPTIONS.iter().any(|option| word.starts_with(option)));
-    let description = told.collect::<Vec<_>>().join(" ");
-    let numbering = match (option("number="), option("time")) {
-        (Some(number), _) => Numbering::Prefer(number.parse().unwrap()),
-        (None, Some(_)) => Numbering::Timestamp,
-        (None, None) => Numbering::Next,
-    };
-    act(&NewFeature {
-        description: &description,
-        short_name: option("name="),
-        numbering,
-        dir: option("dir="),
-        specs_root: &option("root=").map_or(Ok(SpecsRoot::Auto), SpecsRoot::parse).unwrap(),
-        specs_link: if option("nolink").is_some() { SpecsLink::Off } else { SpecsLink::Auto },
-        now: &now(),
-    })
-}
-
-/// Makes a feature in a project with these things and shows what is there afterwards.
-#[track_caller]
-fn check_create(things: &str, words: &str, expected: &Expect) {
-    let disk = Disk::new(things);
-    let before = disk.tree();
-    let show = |made: crow_speckit::Created| {
-        let dir = disk.project.shown(&made.feature.dir);
-        made.notes.iter().fold(dir, |told, note| format!("{told}\nnote: {note}"))
-    };
-    let foretold = new_feature(words, |new| would_create(&disk.project, new).map(|made| made.feature));
-    assert_eq!(disk.tree(), before, "telling the name wrote something");
-    let made = new_feature(words, |new| create(&disk.project, new, &pages));
-    if let (Ok(foretold), Ok(made)) = (&foretold, &made) {
-        assert_eq!(foretold.name, made.feature.name);
-    }
-    let own = [".specify/crow/.gitignore: *\n", ".specify/crow/lock: \n"];
-    let tree = own.iter().fold(disk.tree(), |tree, line| tree.replace(line, ""));
-    expected.assert_eq(&format!("{}\n{tree}", disk.told(made, show)));
-}
-
-#[test]
-fn a_feature_of_a_fresh_project_is_seen_by_programs_that_look_into_specs() {
-    check_create(
-        "",
-        "name=photo-albums sort photos",
-        &expect![[r#"
-        .specify/specs/001-photo-albums
-        .specify/specs/001-photo-albums/checklists/requirements.md: requirements-template
-        .specify/specs/001-photo-albums/spec.md: # Photo albums 001-photo-albums 2026-01-02 sort photos
-        specs -> .specify/specs
-    "#]],
-    );
-    check_create(
-        "",
-        "nolink sort my photos",
-        &expect![[r#"
-        .specify/specs/001-sort-photos
-        .specify/specs/001-sort-photos/checklists/requirements.md: requirements-template
-        .specify/specs/001-sort-photos/spec.md: # Sort photos 001-sort-photos 2026-01-02 sort my photos
-    "#]],
-    );
-}
-
-#[test]
-fn a_feature_goes_where_the_others_are() {
-    let check = |things: &str, expected: &str| {
-        let disk = Disk::new(things);
-        let made = new_feature("sort photos", |new| create(&disk.project, new, &pages));
-        assert_eq!(disk.told(made, |made| disk.project.shown(&made.feature.dir)), expected, "{things}");
-    };
-    check("specs/003-x/", "specs/004-sort-photos");
-    check(".specify/init-options.json={}", "specs/001-sort-photos");
-    check(
-        ".specify/specs/ specs->.specify/specs .specify/init-options.json={}",
-        ".specify/specs/001-sort-photos",
-    );
-    check("specs/ .specify/specs->../specs specs/002-x/", "specs/003-sort-photos");
-    check("specs/003-x/ .specify/specs/007-y/", "specs/008-sort-photos");
-    check("specs/003-x/ specs/004-sort-photos=file", "specs/005-sort-photos");
-}
-
-#[test]
-fn another_folder_of_that_name_is_told_of() {
-    check_create(
-        "specs/rspec.rb=x",
-        "sort photos",
-        &expect![[r#"
-        .specify/specs/001-sort-photos
-        note: something else is named specs: programs that look only into specs/ do not see the features in .specify/specs/ and count from 001
-        .specify/specs/001-sort-photos/checklists/requirements.md: requirements-template
-        .specify/specs/001-sort-photos/spec.md: # Sort photos 001-sort-photos 2026-01-02 sort photos
-        specs/rspec.rb: x
-    "#]],
-    );
-}
-
-#[test]
-fn a_number_that_is_taken_is_told_of() {
-    check_create(
-        "specs/003-x/",
-        "number=3 sort photos",
-        &expect![[r#"
-        specs/004-sort-photos
-        note: the number 003 is taken; 004 is used
-        specs/004-sort-photos/checklists/requirements.md: requirements-template
-        specs/004-sort-photos/spec.md: # Sort photos 004-sort-photos 2026-01-02 sort photos
-    "#]],
-    );
-    check_create(
-        "specs/003-x/",
-        "time sort photos",
-        &expect![[r#"
-        specs/20260102-030405-sort-photos
-        specs/20260102-030405-sort-photos/checklists/requirements.md: requirements-template
-        specs/20260102-030405-sort-photos/spec.md: # Sort photos 20260102-030405-sort-photos 2026-01-02 sort photos
-    "#]],
-    );
-}
-
-#[test]
-fn what_cannot_be_a_feature_writes_nothing() {
-    check_create(
-        "",
-        " ",
-        &expect![[r#"
-        error: there is no description; say what to build and why
-    "#]],
-    );
-    check_create(
-        "",
-        "!?",
-        &expect![[r#"
-        error: the name has neither a letter nor a digit; choose one with --short-name, such as user-auth
-    "#]],
-    );
-    check_create(
-        "../elsewhere/ specs->../elsewhere .specify/init-options.json={}",
-        "sort photos",
-        &expect![[r#"
-            error: $DIR/project/specs cannot be used: a link in it leads out of the project; put a folder in its place, or set speckit.specs_root
-            .specify/init-options.json: {}
-            specs -> ../elsewhere
-        "#]],
-    );
-    check_create(
-        "specs/001-x/ ../elsewhere/ .specify/crow->../../elsewhere",
-        "sort photos",
-        &expect![[r#"
-            error: $DIR/project/.specify/crow cannot be used: a link in it leads out of the project
-            .specify/crow -> ../../elsewhere
-        "#]],
-    );
-}
-
-#[test]
-fn a_folder_that_is_named_is_taken_as_it_is() {
-    check_create(
-        "",
-        "dir=docs/albums/ sort photos",
-        &expect![[r#"
-        docs/albums
-        docs/albums/checklists/requirements.md: requirements-template
-        docs/albums/spec.md: # Albums albums 2026-01-02 sort photos
-    "#]],
-    );
-    check_create(
-        "docs/albums/spec.md=mine",
-        "dir=docs/albums sort photos",
-        &expect![[r#"
-        error: docs/albums has a spec already; name another folder
-        docs/albums/spec.md: mine
-    "#]],
-    );
-    check_create(
-        "../elsewhere/ docs->../elsewhere",
-        "dir=docs/albums sort photos",
-        &expect![[r#"
-        error: $DIR/project/docs/albums/checklists cannot be used: a link in it leads out of the project
-        docs -> ../elsewhere
-    "#]],
-    );
-    check_create(
-        "specs/001-x/",
-        "root=features sort photos",
-        &expect![[r#"
-        features/002-sort-photos
-        features/002-sort-photos/checklists/requirements.md: requirements-template
-        features/002-sort-photos/spec.md: # Sort photos 002-sort-photos 2026-01-02 sort photos
-    "#]],
-    );
-}
-
-#[test]
-fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
-    let disk = Disk::new("");
-    let broken = |name: &str| match name {
-        "requirements-template" => Err(SpeckitError::Invalid("no page".to_owned())),
-        _ => pages(name),
-    };
-    let made = new_feature("sort photos", |new| create(&disk.project, new, &broken));
-    assert_eq!(disk.told(made, |_| "made".to_owned()), "error: no page");
-    assert_eq!(fs::read_dir(disk.project.root()).unwrap().count(), 0);
-}
-
-#[test]
-fn many_at_once_never_share_a_number() {
-    const N: u64 = 24;
-    let disk = Disk::new("");
-    let start = Barrier::new(usize::try_from(N).unwrap());
-    thread::scope(|scope| {
-        for n in 0..N {
-            let (disk, start) = (&disk, &start);
-            scope.spawn(move || {
-                start.wait();
-                new_feature(&format!("feature called{n}"), |new| create(&disk.project, new, &pages).unwrap())
-            });
-        }
-    });
-    let features = features(&disk.project, &SpecsRoot::Auto).unwrap();
-    let numbers: Vec<Option<u64>> = features.iter().map(|feature| feature.number).collect();
-    assert_eq!(numbers, (1..=N).map(Some).collect::<Vec<_>>());
 }
 
 /// Resolves in a project with these things; the words are `named=`, `bound=` and `variable=`.
