@@ -44,7 +44,7 @@ pub(crate) fn fit(prefix: &str, slug: &str) -> String {
 
 /// Splits at everything that is neither a letter nor a decimal digit, in any script.
 fn words(text: &str) -> Vec<&str> {
-    let parts: Vec<&str> = match Regex::new(r"[^\p{L}\p{Nd}]+") {
+    let parts: Vec<&str> = match Regex::new(r"[^\p{L}\d]+") {
         Ok(separators) => separators.split(text).collect(),
         // Wider than the rule, which only ever fails to compile without its tables.
         Err(_) => text.split(|c: char| !c.is_alphanumeric()).collect(),
