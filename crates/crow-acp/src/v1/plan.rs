@@ -48,26 +48,26 @@ mod tests {
 
     /// Spells a step, and reads back what was spelled.
     #[track_caller]
-    fn check(step: PlanEntry, expected: &Expect) {
+    fn check(step: &PlanEntry, expected: &Expect) {
         let spelled = spelled(step.clone());
         let line = serde_json::to_string(&spelled);
         expected.assert_eq(&line.unwrap_or_else(|error| error.to_string()));
-        assert_eq!(heard(spelled), step);
+        assert_eq!(&heard(spelled), step);
     }
 
     #[test]
     fn a_step_says_how_much_hangs_on_it() {
         let step = |priority| PlanEntry { priority, ..PlanEntry::new("look", PlanStatus::Completed) };
         check(
-            step(PlanPriority::High),
+            &step(PlanPriority::High),
             &expect![[r#"{"content":"look","priority":"high","status":"completed"}"#]],
         );
         check(
-            PlanEntry::new("do", PlanStatus::InProgress),
+            &PlanEntry::new("do", PlanStatus::InProgress),
             &expect![[r#"{"content":"do","priority":"medium","status":"in_progress"}"#]],
         );
         check(
-            PlanEntry { meta: Some(json!({"speckit": {"id": "T012"}})), ..step(PlanPriority::Low) },
+            &PlanEntry { meta: Some(json!({"speckit": {"id": "T012"}})), ..step(PlanPriority::Low) },
             &expect![[
                 r#"{"content":"look","priority":"low","status":"completed","_meta":{"speckit":{"id":"T012"}}}"#
             ]],

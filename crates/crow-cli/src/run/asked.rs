@@ -63,13 +63,13 @@ impl Asked {
     }
 
     /// Takes a line for an answer; gives the question back when it is none. The end of all lines is a no.
-    pub(super) fn answered(self, typed: Option<String>) -> io::Result<Option<Self>> {
+    pub(super) fn answered(self, typed: Option<&str>) -> io::Result<Option<Self>> {
         if typed.is_none() {
             speak::mark("\n")?;
         }
         let again = match self {
             Self::Call { question, answer } => {
-                let id = match &typed {
+                let id = match typed {
                     None => question::once(&question, Allows::No),
                     Some(typed) => question::chosen(&question, typed),
                 };
@@ -80,7 +80,7 @@ impl Asked {
                 Self::Call { question, answer }
             }
             Self::Form { form, answer } => {
-                let formed = match &typed {
+                let formed = match typed {
                     None => Some(Formed::Declined),
                     Some(typed) => form::formed(&form, typed),
                 };

@@ -73,7 +73,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 _ = self.signals.next() => return Err(interrupted()?),
-                typed = self.typed.answer() => self.on_answer(typed?)?,
+                typed = self.typed.answer() => self.on_answer(typed?.as_deref())?,
                 () = withdrawn(&mut self.asked) => self.drop_question()?,
                 () = connection.closed() => return Err(gone()),
             }

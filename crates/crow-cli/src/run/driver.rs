@@ -150,7 +150,7 @@ impl Driver {
                     }
                     (Wish::End, _) | (_, Interrupt::Leaves) => return Err(Exit::quiet(Code::Interrupted)),
                 },
-                typed = self.typed.answer(), if self.asked.is_some() => self.on_answer(typed?)?,
+                typed = self.typed.answer(), if self.asked.is_some() => self.on_answer(typed?.as_deref())?,
                 () = withdrawn(&mut self.asked) => self.drop_question()?,
                 // While a question stands on the screen nothing is written over it.
                 event = self.heard.recv(), if self.asked.is_none() => match event {
@@ -198,7 +198,7 @@ impl Driver {
     }
 
     /// Takes a line for an answer; what is none keeps the question standing.
-    pub(super) fn on_answer(&mut self, typed: Option<String>) -> Result<(), Exit> {
+    pub(super) fn on_answer(&mut self, typed: Option<&str>) -> Result<(), Exit> {
         if let Some(asked) = self.asked.take() {
             self.asked = asked.answered(typed)?;
         }

@@ -11,7 +11,7 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Images, Row, base64, read, write};
+use super::{Images, PlanEntryRow, Row, base64, read, write};
 
 /// Any entry at all, valid in its place or not.
 pub(crate) fn entries() -> impl Strategy<Value = Entry> {
@@ -258,68 +258,65 @@ fn a_result_keeps_what_was_shown() {
     };
     let outcome = Outcome {
         for_client: vec![Content::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
-        plan: Some(vec![
-            PlanEntry::new("test it", PlanStatus::InProgress),
-            PlanEntry {
-                priority: PlanPriority::High,
-                meta: Some(json!({"id": "T012"})),
-                ..PlanEntry::new("ship it", PlanStatus::Pending)
-            },
-        ]),
+        plan: Some(vec![PlanEntry::new("test it", PlanStatus::InProgress)]),
         ..Outcome::done("edited")
     };
     check(
         &Entry::Result { call: CallId::at(1, 1), facets, outcome },
         &expect![[r#"
-            tool
+        tool
+        {
+          "role": "tool",
+          "call": "call-1-1",
+          "status": "done",
+          "content": [
             {
-              "role": "tool",
-              "call": "call-1-1",
-              "status": "done",
-              "content": [
-                {
-                  "type": "text",
-                  "text": "edited"
-                }
-              ],
-              "shown": {
-                "title": "Edit a.rs",
-                "kind": "edit",
-                "locations": [
-                  {
-                    "path": "/p/a.rs",
-                    "line": 3
-                  }
-                ],
-                "touch": {
-                  "writes": [
-                    "/p/a.rs"
-                  ]
-                },
-                "content": [
-                  {
-                    "type": "diff",
-                    "path": "/p/a.rs",
-                    "new": "x"
-                  }
-                ]
-              },
-              "plan": [
-                {
-                  "text": "test it",
-                  "status": "in_progress"
-                },
-                {
-                  "text": "ship it",
-                  "status": "pending",
-                  "priority": "high",
-                  "meta": {
-                    "id": "T012"
-                  }
-                }
+              "type": "text",
+              "text": "edited"
+            }
+          ],
+          "shown": {
+            "title": "Edit a.rs",
+            "kind": "edit",
+            "locations": [
+              {
+                "path": "/p/a.rs",
+                "line": 3
+              }
+            ],
+            "touch": {
+              "writes": [
+                "/p/a.rs"
               ]
-            }"#]],
+            },
+            "content": [
+              {
+                "type": "diff",
+                "path": "/p/a.rs",
+                "new": "x"
+              }
+            ]
+          },
+          "plan": [
+            {
+              "text": "test it",
+              "status": "in_progress"
+            }
+          ]
+        }"#]],
     );
+}
+
+#[test]
+fn a_step_that_is_like_no_other_says_so() {
+    let step = PlanEntry {
+        priority: PlanPriority::High,
+        meta: Some(json!({"id": "T012"})),
+        ..PlanEntry::new("ship it", PlanStatus::Pending)
+    };
+    let row = serde_json::to_string(&PlanEntryRow::of(&step)).unwrap();
+    expect![[r#"{"text":"ship it","status":"pending","priority":"high","meta":{"id":"T012"}}"#]]
+        .assert_eq(&row);
 }
 
 #[test]

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -127,20 +125,20 @@ fn check_answers(lines: &[&str], answers: &[Value], expected: &Expect) {
     expected.assert_eq(&read.collect::<String>());
 }
 
-fn accepted(content: Value) -> Value {
+fn accepted(content: &Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
 #[test]
 fn only_what_was_on_offer_is_chosen() {
     let answers = [
-        accepted(json!({"answer": "elm"})),
-        accepted(json!({"answer": "Elm"})),
-        accepted(json!({"answer": 1})),
-        accepted(json!({"answer": ["elm"]})),
-        accepted(json!({"other": "a beech"})),
-        accepted(json!({"answer": "", "other": " "})),
-        accepted(json!({})),
+        accepted(&json!({"answer": "elm"})),
+        accepted(&json!({"answer": "Elm"})),
+        accepted(&json!({"answer": 1})),
+        accepted(&json!({"answer": ["elm"]})),
+        accepted(&json!({"other": "a beech"})),
+        accepted(&json!({"answer": "", "other": " "})),
+        accepted(&json!({})),
         json!({"action": "accept"}),
         json!({"action": "decline"}),
         json!({"action": "cancel"}),
@@ -168,12 +166,12 @@ fn only_what_was_on_offer_is_chosen() {
 #[test]
 fn own_words_are_taken_where_they_were_asked_for() {
     let answers = [
-        accepted(json!({"other": "  a beech\n"})),
-        accepted(json!({"answer": "oak"})),
-        accepted(json!({"answer": "oak", "other": "a beech"})),
-        accepted(json!({"answer": "oak", "other": ""})),
-        accepted(json!({"answer": "oak", "other": true})),
-        accepted(json!({"answer": "a beech"})),
+        accepted(&json!({"other": "  a beech\n"})),
+        accepted(&json!({"answer": "oak"})),
+        accepted(&json!({"answer": "oak", "other": "a beech"})),
+        accepted(&json!({"answer": "oak", "other": ""})),
+        accepted(&json!({"answer": "oak", "other": true})),
+        accepted(&json!({"answer": "a beech"})),
     ];
     check_answers(
         &["oak", "…"],
@@ -192,7 +190,7 @@ fn own_words_are_taken_where_they_were_asked_for() {
 #[test]
 fn own_words_have_an_end() {
     let of = |n_chars: usize| {
-        let answer = accepted(json!({"other": "é".repeat(n_chars)}));
+        let answer = accepted(&json!({"other": "é".repeat(n_chars)}));
         formed(Ok(serde_json::from_value(answer).unwrap()), &form(&["…"]))
     };
     assert_eq!(of(2_000), Formed::Chosen("é".repeat(2_000)));
@@ -211,7 +209,7 @@ fn why_nobody_answered_is_said() {
 
 /// Reads the form of any agent, and answers it with each of these; nothing is what it says to one it cannot draw.
 #[track_caller]
-fn check_asked(required: &[&str], properties: Value, chosen: &[&str], expected: &Expect) {
+fn check_asked(required: &[&str], properties: &Value, chosen: &[&str], expected: &Expect) {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let request = json!({"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema});
     let read = || asked_form(serde_json::from_value(request.clone()).unwrap());
@@ -231,7 +229,7 @@ fn forms_of_other_agents_are_read() {
         json!([{"const": "a1", "title": "Oak", "description": "Old."}, {"const": "b1", "title": "Elm"}]);
     check_asked(
         &["tree"],
-        json!({"tree": {"type": "string", "oneOf": titled}}),
+        &json!({"tree": {"type": "string", "oneOf": titled}}),
         &["Elm"],
         &expect![[r#"
         Oak (Old.), Elm () false
@@ -240,7 +238,7 @@ fn forms_of_other_agents_are_read() {
     );
     check_asked(
         &[],
-        json!({"tree": {"type": "string", "enum": ["oak", "elm"]}, "why": {"type": "string"}}),
+        &json!({"tree": {"type": "string", "enum": ["oak", "elm"]}, "why": {"type": "string"}}),
         &["elm", "a beech"],
         &expect![[r#"
             oak (), elm () true
@@ -251,7 +249,7 @@ fn forms_of_other_agents_are_read() {
     // Where a choice has to be made, own words alone are no answer.
     check_asked(
         &["tree"],
-        json!({"tree": {"type": "string", "enum": ["oak"]}, "why": {"type": "string"}}),
+        &json!({"tree": {"type": "string", "enum": ["oak"]}, "why": {"type": "string"}}),
         &["oak"],
         &expect![[r#"
             oak () false
@@ -260,7 +258,7 @@ fn forms_of_other_agents_are_read() {
     );
     check_asked(
         &["why"],
-        json!({"why": {"type": "string"}}),
+        &json!({"why": {"type": "string"}}),
         &["so"],
         &expect![[r#"
          true
@@ -284,7 +282,7 @@ fn more_than_one_question_is_not_drawn() {
         (vec![], json!({"a": list(0)})),
         (vec![], json!({"a": list(OPTIONS_MAX + 1)})),
     ] {
-        check_asked(&required, properties, &[], &expect!["not drawn"]);
+        check_asked(&required, &properties, &[], &expect!["not drawn"]);
     }
     let url =
         json!({"mode": "url", "sessionId": "s", "message": "?", "elicitationId": "e", "url": "https://x"});
