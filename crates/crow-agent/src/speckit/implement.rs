@@ -110,20 +110,7 @@ impl Run<'_, '_> {
                 return Ok(end);
             }
         }
-        let list = self.step.tasks().await?;
-        if self.progress.done.is_empty() || list.n_done() < list.tasks.len() {
-            return Ok(TurnEnd::Done);
-        }
-        let summary = self.step.aside(Aside::Task, |_| {}).await?;
-        self.step.scope.desk.reopen();
-        self.step.turn(talk, vec![hidden("task", summary)], more_words).await
-    }
-
-    /// What the first prompt begins with; nothing after it.
-    async fn opened(&mut self) -> Result<Vec<Part>, Failure> {
-        let Some(mut words) = self.opening.take() else { return Ok(Vec::new()) };
-        words.insert(words.len().min(1), self.step.opening().await?);
-        Ok(words)
+        Ok(TurnEnd::Done)
     }
 
     /// Has the model do one task.
@@ -138,8 +125,13 @@ impl Run<'_, '_> {
         step.scope.desk.hand_out(task.id.as_str());
         step.tell_plan(std::slice::from_ref(&task.id)).await?;
         let current = vec![facts_of(list, task)];
-        let mut prompt = self.opened().await?;
-        prompt.push(hidden("task", step.aside(Aside::Task, |facts| facts.tasks.current = current).await?));
+        let prompt = match self.opening.take() {
+            Some(words) => opened(step, words, current).await?,
+            None => {
+                let text = step.aside(Aside::Task, |facts| facts.tasks.current = current).await?;
+                vec![hidden("task", text)]
+            }
+        };
         let mut end = step.turn(talk, prompt, more_words).await?;
         if end == TurnEnd::Done && step.scope.desk.state().result.is_none() {
             let text = format!(
@@ -182,9 +174,8 @@ impl Run<'_, '_> {
         talk: &mut Conversation,
     ) -> Result<TurnEnd, Failure> {
         let step = self.step;
-        let opened = self.opened().await?;
-        if !opened.is_empty() {
-            step.say(talk, opened, &[]).await?;
+        if let Some(words) = self.opening.take() {
+            step.say(talk, opened(step, words, Vec::new()).await?, &[]).await?;
         }
         let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
         step.tell_plan(&ids).await?;
@@ -227,6 +218,16 @@ impl Run<'_, '_> {
         }
         self.step.tell_plan(&[]).await
     }
+}
+
+/// What the first prompt is: the person's words with what the step stands for.
+async fn opened(
+    step: &Step<'_>,
+    mut words: Vec<Part>,
+    current: Vec<TaskFacts>,
+) -> Result<Vec<Part>, Failure> {
+    words.insert(words.len().min(1), step.opening(current).await?);
+    Ok(words)
 }
 
 fn colon(note: &str) -> String {

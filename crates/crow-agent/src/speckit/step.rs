@@ -10,7 +10,7 @@ use crow_core::{
 };
 use crow_speckit::{
     Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, Project, PromptKind, SET_ASIDE,
-    Snapshot, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
+    Snapshot, TaskFacts, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
 use serde_json::{Map, json};
@@ -116,8 +116,9 @@ impl Step<'_> {
     }
 
     /// What the model is told first.
-    pub(super) async fn opening(&self) -> Result<Part, Failure> {
-        let (source, facts) = (self.source.clone(), self.facts().await?);
+    pub(super) async fn opening(&self, current: Vec<TaskFacts>) -> Result<Part, Failure> {
+        let (source, mut facts) = (self.source.clone(), self.facts().await?);
+        facts.tasks.current = current;
         let text = off(move || source.render(&facts)).await.map_err(failed)?;
         Ok(hidden(self.command.as_str(), text))
     }

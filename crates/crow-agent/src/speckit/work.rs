@@ -352,7 +352,7 @@ async fn work(
         }
         return implemented(step, talk, first, words).await;
     }
-    first.insert(first.len().min(1), step.opening().await?);
+    first.insert(first.len().min(1), step.opening(Vec::new()).await?);
     let end = step.turn(talk, first, words).await?;
     finish(step, talk, (end, before), words).await
 }

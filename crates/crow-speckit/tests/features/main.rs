@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crow_speckit::{
-    WhoAsks, Feature, Need, Page, Project, SpeckitError, SpecsRoot, Variables, check_needs, docs, features,
+    Feature, Need, Page, Project, SpeckitError, SpecsRoot, Variables, WhoAsks, check_needs, docs, features,
     init, needs_of, resolve, setup_plan, setup_tasks, specs_root, write_pointer,
 };
 
