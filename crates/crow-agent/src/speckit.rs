@@ -26,7 +26,7 @@ use self::record::off;
 pub(crate) use self::scope::Scope;
 use self::work::{Said, Words, note_to};
 use crate::kit::Kit;
-use crate::run_turn::{Conversation, TurnCx};
+use crate::run_turn::{Conversation, TurnCx, store_failure};
 
 /// What a session is to do.
 #[derive(Debug)]
@@ -93,6 +93,22 @@ pub(crate) async fn recall(kit: &Kit, (client, session): (&Client, &SessionId), 
     if !list.tasks.is_empty() {
         client.tell(session, Update::Plan(step::plan(&list, &[])));
     }
+}
+
+/// What the model has to know of the workflow again when the conversation was made shorter and nothing left in it speaks of
+/// that.
+pub(crate) async fn reminder(cx: &TurnCx<'_>, transcript: &Transcript) -> Result<Option<Part>, Failure> {
+    if transcript.compaction().is_none() || transcript.entries().iter().any(asking::speaks_of_it) {
+        return Ok(None);
+    }
+    let row = cx.kit.store.speckit(cx.session).await.map_err(store_failure)?;
+    let Some(row) = row else { return Ok(None) };
+    let Some(dir) = row.feature_dir else { return Ok(None) };
+    let feature = Feature::at(dir.into());
+    let last = row.last_command.as_deref().and_then(Command::parse);
+    // Whoever cannot read the files is told of them all the same.
+    let text = off(move || report::reminder(&feature, last)).await;
+    Ok(text.ok().map(|text| step::hidden("reminder", text)))
 }
 
 /// Does it; what cannot be done is said, and nothing is written.

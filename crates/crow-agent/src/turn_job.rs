@@ -230,7 +230,8 @@ impl TurnJob {
             }
         };
         let has_untold = untold.is_some();
-        let parts = parts.into_iter().chain(untold).collect();
+        let reminder = speckit::reminder(cx, &talk.transcript).await?;
+        let parts = parts.into_iter().chain(untold).chain(reminder).collect();
         talk.turn = talk.transcript.next_seq();
         let mail = cx.children.mail().await.map_err(store_failure)?;
         cx.append_prompt(talk, parts, mail).await?;

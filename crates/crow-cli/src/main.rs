@@ -112,7 +112,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, cwd.as_path()));
             agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
-        Command::Speckit(args) => speckit::run(&args, (&load(&dir, &env)?, &env), &current_dir()?, &mut out)?,
+        Command::Speckit(args) => speckit::run(&args, &load(&dir, &env)?, &current_dir()?, &mut out)?,
         Command::Doctor(args) => {
             agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
         }

@@ -4,29 +4,31 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use crow_agent::WorkflowSettings;
 use crow_speckit::{
-    Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, SpecsLink, SpecsRoot,
-    TaskList, Variables, WhoAsks, check_needs, create, docs, init, layers, page, parse_number, resolve,
-    setup_plan, setup_tasks, would_create, write_pointer,
+    Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, TaskList, WhoAsks,
+    check_needs, create, docs, init, layers, page, parse_number, resolve, setup_plan, setup_tasks,
+    would_create, write_pointer,
 };
 use serde_json::{Value, json};
 
 use crate::{
     cli::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand},
     failure::{Code, Exit},
-    settings::{Environment, Settings},
+    settings::Settings,
     table,
 };
 
 /// Does one step. What the person should know beside the result goes to stderr.
 pub(crate) fn run(
     args: &SpeckitArgs,
-    (settings, env): (&Settings, &Environment),
+    settings: &Settings,
     cwd: &Path,
     out: &mut impl Write,
 ) -> Result<(), Exit> {
     let more = &mut io::stderr();
-    let variables = Variables::read(|name| env.get(name).cloned());
+    let workflow = &settings.workflow;
+    let variables = &workflow.variables;
     let cwd = args.dir.as_ref().map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
     let found = Project::find(&cwd, variables.init_dir.as_deref())?;
     let own = settings.prompts_dir.join("speckit");
@@ -36,7 +38,7 @@ pub(crate) fn run(
             Some(project) => project,
             None => Project::at(cwd.canonicalize().map_err(|error| unusable(&cwd, &error))?),
         };
-        let step = Step { project, own: &own, variables: &variables, named: None };
+        let step = Step { project, own: &own, workflow, named: None };
         return step.new_feature(new, is_json, out, more);
     }
     let project = found.ok_or_else(|| {
@@ -45,7 +47,7 @@ pub(crate) fn run(
             "`/speckit init` begins a project, `crow-cli speckit new-feature` begins it with a feature";
         Exit::new(Code::Failed, missing).with_hint(hint)
     })?;
-    let step = Step { project, own: &own, variables: &variables, named: args.feature.as_deref() };
+    let step = Step { project, own: &own, workflow, named: args.feature.as_deref() };
     let printed = match &args.command {
         SpeckitCommand::Paths => step.paths()?,
         SpeckitCommand::Prereq(needed) => step.prereq(needed)?,
@@ -68,7 +70,7 @@ pub(crate) fn run(
 struct Step<'a> {
     project: Project,
     own: &'a Path,
-    variables: &'a Variables,
+    workflow: &'a WorkflowSettings,
     named: Option<&'a str>,
 }
 
@@ -78,13 +80,18 @@ impl Step<'_> {
     }
 
     fn asked(&self) -> WhoAsks<'_> {
-        WhoAsks { named: self.named, bound: None, variables: self.variables, specs_root: &SpecsRoot::Auto }
+        WhoAsks {
+            named: self.named,
+            bound: None,
+            variables: &self.workflow.variables,
+            specs_root: &self.workflow.specs_root,
+        }
     }
 
     /// Finds the feature; what the environment says is kept for programs without that environment.
     fn feature(&self) -> Result<Feature, SpeckitError> {
         let (feature, origin) = resolve(&self.project, self.asked())?;
-        if origin == Origin::Variable && !self.variables.no_persist {
+        if origin == Origin::Variable && !self.workflow.variables.no_persist {
             write_pointer(&self.project, &feature.dir)?;
         }
         Ok(feature)
@@ -92,7 +99,7 @@ impl Step<'_> {
 
     /// What the feature is called.
     fn label(&self, feature: &Feature) -> String {
-        self.variables.feature.clone().unwrap_or_else(|| feature.name.clone())
+        self.workflow.variables.feature.clone().unwrap_or_else(|| feature.name.clone())
     }
 
     fn paths(&self) -> Result<Value, SpeckitError> {
@@ -196,8 +203,8 @@ impl Step<'_> {
             short_name: args.short_name.as_deref(),
             numbering,
             dir: None,
-            specs_root: &SpecsRoot::Auto,
-            specs_link: SpecsLink::Auto,
+            specs_root: &self.workflow.specs_root,
+            specs_link: self.workflow.specs_link,
             now: &jiff::Zoned::now(),
         };
         let created = match args.dry_run {
@@ -208,7 +215,7 @@ impl Step<'_> {
                     init(&self.project, &pages)?;
                 }
                 let created = create(&self.project, &new, &pages)?;
-                if !self.variables.no_persist {
+                if !self.workflow.variables.no_persist {
                     write_pointer(&self.project, &created.feature.dir)?;
                 }
                 created

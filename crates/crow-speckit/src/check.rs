@@ -14,16 +14,14 @@ use crate::{
 pub struct Baseline {
     constitution: Option<String>,
     checklists: BTreeMap<String, String>,
-    clarifications: usize,
 }
 
 impl Baseline {
     /// Takes down what stands there now.
-    pub fn take(project: &Project, feature: Option<&Feature>, today: &str) -> Result<Self, SpeckitError> {
+    pub fn take(project: &Project, feature: Option<&Feature>) -> Result<Self, SpeckitError> {
         let mut before = Self { constitution: Project::read(&project.constitution())?, ..Self::default() };
         if let Some(feature) = feature {
             before.checklists = texts(feature)?;
-            before.clarifications = answers(feature, today)?;
         }
         Ok(before)
     }
@@ -37,10 +35,6 @@ fn texts(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
         }
     }
     Ok(texts)
-}
-
-fn answers(feature: &Feature, today: &str) -> Result<usize, SpeckitError> {
-    Ok(Project::read(&feature.spec())?.map_or(0, |spec| n_clarifications(&spec, today)))
 }
 
 /// Says what is wrong with what a step wrote, in words that a model can act on.
@@ -123,7 +117,7 @@ impl Problems {
 pub fn came_to(
     project: &Project,
     feature: Option<&Feature>,
-    (command, before, today): (Command, &Baseline, &str),
+    (command, today): (Command, &str),
 ) -> Result<Vec<String>, SpeckitError> {
     let mut lines = Vec::new();
     if command == Command::Constitution {
@@ -142,8 +136,7 @@ pub fn came_to(
             let spec = Project::read(&feature.spec())?.unwrap_or_default();
             lines.push(format!("spec.md: {}", spec_counts(&spec)));
             if command == Command::Clarify {
-                let n_new = answers(feature, today)?.saturating_sub(before.clarifications);
-                lines.push(format!("Answers written down: {n_new}"));
+                lines.push(format!("Answers of today: {}", n_clarifications(&spec, today)));
             }
             lines.extend(lists(feature)?);
         }

@@ -2,7 +2,7 @@
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, Form, Formed};
-use crow_core::{Entry, Outcome, Reply, SessionId, Status, Transcript};
+use crow_core::{Entry, Outcome, Part, Reply, SessionId, Status, Transcript};
 use crow_speckit::{Answer, Command, Question};
 use crow_tools::{Keeper, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -98,11 +98,22 @@ pub(crate) fn open(transcript: &Transcript) -> Option<Open> {
 
 /// Tells which step a prompt began.
 fn begins(entry: &Entry) -> Option<Command> {
-    let Entry::Prompt(prompt) = entry else { return None };
-    prompt.parts.iter().find_map(|part| match part {
-        crow_core::Part::Resource { uri, .. } => {
-            Command::parse(uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/")?)
-        }
-        crow_core::Part::Text(_) | crow_core::Part::Image { .. } | crow_core::Part::Link { .. } => None,
+    told(entry).find_map(Command::parse)
+}
+
+/// Tells whether a prompt says something of the workflow.
+pub(super) fn speaks_of_it(entry: &Entry) -> bool {
+    told(entry).next().is_some()
+}
+
+/// What a prompt says of the workflow, by the names that [`super::step::hidden`] gave.
+fn told(entry: &Entry) -> impl Iterator<Item = &str> {
+    let parts = match entry {
+        Entry::Prompt(prompt) => prompt.parts.as_slice(),
+        Entry::Reply(_) | Entry::Result { .. } => &[],
+    };
+    parts.iter().filter_map(|part| match part {
+        Part::Resource { uri, .. } => uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/"),
+        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => None,
     })
 }

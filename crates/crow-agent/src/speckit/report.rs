@@ -1,13 +1,16 @@
 //! What Crow says of a step when it is over: facts from the disk, what is still wrong, what usually comes next.
 
 use crow_core::{Handoff, TurnEnd};
-use crow_speckit::{Command, Feature, Origin, Project, SpeckitError, TaskList, checklists};
+use crow_speckit::{Command, Feature, Origin, Project, SpeckitError, Task, TaskList, checklists};
 
 use crate::speckit::ground::Ground;
 use crate::speckit::implement::Progress;
 
 /// Problems that are shown; the model was told of all.
 const PROBLEMS_SHOWN: usize = 10;
+
+/// Open tasks that a model is reminded of; it can read the list.
+const TASKS_REMINDED: usize = 10;
 
 /// Says what a step came to.
 pub(super) fn summed_up(command: Command, came_to: &[String], problems: &[String]) -> String {
@@ -120,4 +123,24 @@ pub(super) fn next_of(feature: &Feature) -> Option<Command> {
         n_done if n_done < list.tasks.len() => Command::Implement,
         _ => Command::Converge,
     })
+}
+
+/// What the model is told of a feature that it no longer remembers.
+pub(super) fn reminder(feature: &Feature, last: Option<Command>) -> Result<String, SpeckitError> {
+    let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+    let last = last.map(|last| format!(" The last step was {last}.")).unwrap_or_default();
+    let mut text = format!(
+        "This session works on the feature in {}: {}.{last}\n",
+        feature.dir.display(),
+        stands(feature)?
+    );
+    let open: Vec<&Task> = list.tasks.iter().filter(|task| !task.done).collect();
+    for task in open.iter().take(TASKS_REMINDED) {
+        text.push_str(&format!("- open: {} {}\n", task.id, task.text));
+    }
+    let n_more = open.len().saturating_sub(TASKS_REMINDED);
+    if n_more > 0 {
+        text.push_str(&format!("- and {n_more} more open tasks\n"));
+    }
+    Ok(text)
 }

@@ -148,8 +148,8 @@ impl Step<'_> {
 
     /// Takes down what the step is held against when it is over.
     pub(super) async fn baseline(&self) -> Result<Baseline, Failure> {
-        let (project, feature, today) = (self.ground.project.clone(), self.feature.clone(), clock::today());
-        off(move || Baseline::take(&project, feature.as_ref(), &today)).await.map_err(failed)
+        let (project, feature) = (self.ground.project.clone(), self.feature.clone());
+        off(move || Baseline::take(&project, feature.as_ref())).await.map_err(failed)
     }
 
     /// What is wrong with what was written.
@@ -164,18 +164,18 @@ impl Step<'_> {
     }
 
     /// What is on disk now, a line each.
-    pub(super) async fn came_to(&self, before: &Baseline) -> Result<Vec<String>, Failure> {
+    pub(super) async fn came_to(&self) -> Result<Vec<String>, Failure> {
         let (project, feature, command) = (self.ground.project.clone(), self.feature.clone(), self.command);
-        let (before, today) = (before.clone(), clock::today());
-        off(move || came_to(&project, feature.as_ref(), (command, &before, &today))).await.map_err(failed)
+        let today = clock::today();
+        off(move || came_to(&project, feature.as_ref(), (command, &today))).await.map_err(failed)
     }
 
     /// Tells the person what came of the step, and remembers it.
     pub(super) async fn report(
         &self,
-        text: String,
-        next: Vec<Handoff>,
+        (text, next): (String, Vec<Handoff>),
         outcome: &str,
+        talk: &Conversation,
     ) -> Result<(), Failure> {
         let message = self.cx.kit.next_note();
         let text = format!("{text}{}", report::next_line(&next));
@@ -185,9 +185,19 @@ impl Step<'_> {
             command: self.command.as_str().to_owned(),
             args_sha: Some(record::hash(&self.text)),
             outcome: outcome.to_owned(),
-            files: Vec::new(),
+            files: self.changed(talk).await?,
         };
         self.cx.kit.store.log_speckit(self.cx.writer, event).await.map_err(store_failure)
+    }
+
+    /// The files that were changed since the step began, by Crow's tools and by Crow.
+    async fn changed(&self, talk: &Conversation) -> Result<Vec<String>, Failure> {
+        let changes = self.cx.kit.store.last_changes(self.cx.session).await.map_err(store_failure)?;
+        let of_step = changes.into_iter().filter(|change| change.turn == talk.turn);
+        let mut paths: Vec<String> = of_step.map(|change| change.path).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
     }
 
     /// Reads the task list as it is now.

@@ -255,6 +255,9 @@ fn lay_out(
     match (asked.command, &laid.feature) {
         (Command::Constitution, _) => made = init(project, &pages)?,
         (Command::Specify, _) => {
+            if !project.is_begun() {
+                made = init(project, &pages)?;
+            }
             let naming = &asked.naming;
             let dir = naming.directory.as_ref().map(|dir| dir.display().to_string());
             let new = NewFeature {
@@ -273,7 +276,7 @@ fn lay_out(
             let Created { feature, notes, .. } = create(project, &new, &pages)?;
             laid.notes = notes;
             write_pointer(project, &feature.dir)?;
-            made = vec![feature.spec(), feature.checklists().join("requirements.md")];
+            made.extend([feature.spec(), feature.checklists().join("requirements.md")]);
             laid.feature = Some(feature);
         }
         (Command::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
@@ -391,9 +394,9 @@ async fn finish(
     if matches!(step.command, Command::Tasks | Command::Converge) {
         step.tell_plan(&[]).await?;
     }
-    let text = report::summed_up(step.command, &step.came_to(&before).await?, &problems);
+    let text = report::summed_up(step.command, &step.came_to().await?, &problems);
     let outcome = if problems.is_empty() { "done" } else { "problems left" };
-    step.report(text, report::next(step.command, true), outcome).await?;
+    step.report((text, report::next(step.command, true)), outcome, talk).await?;
     Ok(end)
 }
 
@@ -415,7 +418,7 @@ async fn implemented(
     }
     let outcome = if is_whole { "done" } else { "tasks left" };
     let text = report::implemented(&progress, &list, &end);
-    step.report(text, report::next(Command::Implement, is_whole), outcome).await?;
+    step.report((text, report::next(Command::Implement, is_whole)), outcome, talk).await?;
     Ok(end)
 }
 
