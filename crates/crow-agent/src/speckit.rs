@@ -4,6 +4,7 @@
 mod about;
 mod asking;
 mod beside;
+mod git;
 mod ground;
 mod hooking;
 mod implement;

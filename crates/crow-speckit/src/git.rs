@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{Project, SpeckitError, project::led_to};
 
+/// Branches that are looked at; the largest public projects have some thousands.
+const REFS_MAX: usize = 50_000;
+
+/// Slashes in the name of a branch.
+const REF_LEVELS_MAX: usize = 16;
+
 /// The git folder of a project.
 struct Git {
     /// The folder that has `.git`.
@@ -20,6 +26,48 @@ struct Git {
 pub(crate) fn branch(root: &Path) -> Option<String> {
     let text = Project::read(&find(root)?.head).ok()??;
     Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
+}
+
+/// Tells whether a project is in a git repository.
+pub fn is_repository(root: &Path) -> bool {
+    find(root).is_some()
+}
+
+/// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
+/// another format than files are not known.
+pub fn branches(root: &Path) -> Vec<String> {
+    let Some(common) = find(root).and_then(|git| git.common) else { return Vec::new() };
+    let mut refs = Vec::new();
+    for place in ["refs/heads", "refs/remotes"] {
+        walk(&common, place, REF_LEVELS_MAX, &mut refs);
+    }
+    let packed = Project::read(&common.join("packed-refs")).ok().flatten().unwrap_or_default();
+    let named = packed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
+    refs.extend(named.take(REFS_MAX));
+    let mut names: Vec<String> = refs
+        .iter()
+        .filter_map(|name| match name.strip_prefix("refs/heads/") {
+            Some(name) => Some(name.to_owned()),
+            None => name.strip_prefix("refs/remotes/")?.split_once('/').map(|(_, name)| name.to_owned()),
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Adds the names below a place, as git spells them.
+fn walk(common: &Path, place: &str, n_levels: usize, refs: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(common.join(place)) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let name = format!("{place}/{name}");
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && n_levels > 0 => walk(common, &name, n_levels - 1, refs),
+            Ok(kind) if kind.is_file() && refs.len() < REFS_MAX => refs.push(name),
+            Ok(_) | Err(_) => {}
+        }
+    }
 }
 
 /// Keeps a file of the project out of git on this machine only; says whether that is news.

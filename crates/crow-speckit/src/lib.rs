@@ -47,6 +47,7 @@ pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, extension_commands};
 pub use feature::{Feature, Origin, WhoAsks, features, resolve};
 pub use gather::{Limits, Spelled, checklists, gather};
+pub use git::{branches, is_repository};
 pub use git_extension::{
     Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
     exact_branch, is_feature_branch,

@@ -4,11 +4,12 @@
 use crow_acp::{Answered, OfferAlways};
 use crow_core::{Content, Failure, TurnEnd};
 use crow_speckit::{
-    AgentContext, Command, ExtensionCommand, Facts, GitConfig, Hook, Hooks, Part, Project, SpeckitError,
+    AgentContext, Command, ExtensionCommand, Facts, Hook, Hooks, Invocation, Part, Project, SpeckitError,
     When, extension_commands, extension_prompt, render,
 };
 
 use crate::run_turn::{Conversation, TurnCx, run_turn, store_failure};
+use crate::speckit::git::{self, Way};
 use crate::speckit::ground::Ground;
 use crate::speckit::record::{self, off};
 use crate::speckit::source::unapproved;
@@ -16,9 +17,8 @@ use crate::speckit::step::{confirm, failed, hidden};
 use crate::speckit::work::{Said, Words, first_words, note_to};
 use crate::supplies::Approved;
 
-/// The commands that Crow does without a model, or leaves out where their settings say so.
+/// The command that Crow does without a model, beside those of git.
 const CONTEXT_UPDATE: &str = "speckit.agent-context.update";
-const GIT_COMMIT: &str = "speckit.git.commit";
 
 /// When a hook runs: around which step, and for which feature's folder.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,8 @@ pub(super) struct Moment<'a> {
     pub(super) when: When,
     pub(super) command: Command,
     pub(super) ground: &'a Ground,
+    /// What the person asked for, before a step.
+    pub(super) asked: Option<&'a Invocation>,
     pub(super) plan: Option<&'a std::path::Path>,
 }
 
@@ -83,14 +85,23 @@ async fn run_one(
 ) -> Result<Option<TurnEnd>, Failure> {
     let Moment { when, command, ground, .. } = *moment;
     let on = ground.clone();
-    if hook.command == GIT_COMMIT {
-        // Its own settings say whether there is anything to do; most projects have none.
-        let config = off(move || GitConfig::read(&on.project)).await.map_err(failed)?;
-        if config.commit_message(when, command).is_none() {
-            return Ok(None);
-        }
-    } else if hook.is_optional && !is_wanted(cx, talk, (moment, hook)).await {
+    let (of, asked) = (hook.clone(), moment.asked.cloned());
+    let way = off(move || {
+        let moment = Moment { when, command, ground: &on, asked: asked.as_ref(), plan: None };
+        git::way(&moment, &of)
+    });
+    let way = match way.await {
+        Ok(way) => way,
+        Err(why) => return Ok(stopped(cx, (command, hook), &why)),
+    };
+    // Its own settings say whether a commit is wanted; for all else the person is asked.
+    let is_settled = way == Way::Nothing || hook.command == git::COMMIT;
+    if way == Way::Nothing || (hook.is_optional && !is_settled && !is_wanted(cx, talk, (moment, hook)).await)
+    {
         return Ok(None);
+    }
+    if let Way::Commands(lines) = way {
+        return by_commands(cx, talk, (moment, hook), first, lines).await;
     }
     if hook.command == CONTEXT_UPDATE {
         update_context(cx, talk, moment).await.map_err(failed)?;
@@ -98,14 +109,7 @@ async fn run_one(
     }
     let prompt = match prompt(cx, ground, &hook.command, String::new()).await {
         Ok(prompt) => prompt,
-        Err(why) if hook.is_optional => {
-            note_to(cx, &format!("The hook {} was not run: {why}.", hook.command));
-            return Ok(None);
-        }
-        Err(why) => {
-            note_to(cx, &format!("{command} stops here: its hook {} cannot run: {why}.", hook.command));
-            return Ok(Some(TurnEnd::Done));
-        }
+        Err(why) => return Ok(stopped(cx, (command, hook), &why)),
     };
     let text = format!(
         "Before anything else: the project wants {} done {when} {command}. Do what follows and nothing beyond it, then end \
@@ -117,6 +121,40 @@ async fn run_one(
     cx.append_prompt(talk, parts, Vec::new()).await?;
     let end = run_turn(cx, talk, words).await?;
     Ok((end != TurnEnd::Done).then_some(end))
+}
+
+/// Does what a hook asks by commands; one that fails ends the step, unless the hook need not run.
+async fn by_commands(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    (moment, hook): (&Moment<'_>, &Hook),
+    first: &mut Vec<crow_core::Part>,
+    lines: Vec<String>,
+) -> Result<Option<TurnEnd>, Failure> {
+    let Moment { when, command, .. } = *moment;
+    let text = format!("The project wants {} done {when} {command}; Crow does it.", hook.command);
+    let mut parts = std::mem::take(first);
+    parts.push(hidden("hook", text));
+    cx.append_prompt(talk, parts, Vec::new()).await?;
+    for line in lines {
+        if !git::run(cx, talk, line).await? {
+            return Ok(match cx.is_over() {
+                true => Some(TurnEnd::Cancelled),
+                false => stopped(cx, (command, hook), "one of its commands was not done"),
+            });
+        }
+    }
+    Ok(None)
+}
+
+/// Says that a hook did not run; gives how the turn ends, where the step cannot go on without it.
+fn stopped(cx: &TurnCx<'_>, (command, hook): (Command, &Hook), why: &str) -> Option<TurnEnd> {
+    if hook.is_optional {
+        note_to(cx, &format!("The hook {} was not run: {why}.", hook.command));
+        return None;
+    }
+    note_to(cx, &format!("{command} stops here: its hook {} cannot run: {why}.", hook.command));
+    Some(TurnEnd::Done)
 }
 
 /// Offers a hook that need not run.

@@ -75,7 +75,8 @@ pub(super) async fn begin(
         Ok(first) => first,
         Err(end) => return Ok(Ok(end)),
     };
-    let moment = Moment { when: When::Before, command, ground: &ground, plan: None };
+    let asked = Some(&invocation);
+    let moment = Moment { when: When::Before, command, ground: &ground, asked, plan: None };
     if let Some(end) = hooking::run(cx, talk, moment, &mut first, words).await? {
         return Ok(Ok(end));
     }
@@ -430,7 +431,7 @@ async fn after(
 ) -> Result<Option<TurnEnd>, Failure> {
     let plan = step.feature.as_ref().map(Feature::plan);
     let (when, command) = (When::After, step.command);
-    let moment = Moment { when, command, ground: &step.ground, plan: plan.as_deref() };
+    let moment = Moment { when, command, ground: &step.ground, asked: None, plan: plan.as_deref() };
     hooking::run(&step.cx, talk, moment, &mut Vec::new(), words).await
 }
 

@@ -105,7 +105,7 @@ pub(super) fn number_of(digits: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Reads a heading as a phase: `Phase 3.1: Title`, `Fase 2 - Title`, or a title without a number.
+/// Reads a heading as a phase: `Phase 3.1: Title`, the same in another language, or a title without a number.
 pub(super) fn phase_of(heading: Heading<'_>, line: usize) -> Option<Phase> {
     if heading.level == 1 && !is_phase(heading) {
         return None;

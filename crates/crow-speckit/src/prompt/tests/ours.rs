@@ -104,9 +104,6 @@ fn tasks_are_handed_out_one_by_one_or_side_by_side() {
         &["US1", "US2"],
     ));
     check(Aside::Task.built_in(), &two, &golden("task_group"));
-    let mut none = albums("");
-    none.tasks.current.clear();
-    check(Aside::Task.built_in(), &none, &golden("task_none"));
     check(Aside::Child.built_in(), &one, &golden("child_alone"));
     two.tasks.beside = two.tasks.current.split_off(1);
     two.tasks.beside.push(task("T007", "Add dates in src/dates.ts", &[]));
