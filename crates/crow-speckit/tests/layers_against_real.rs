@@ -17,7 +17,7 @@ use crow_speckit::{
 use serde_json::{Value, json};
 
 /// A stack costs the real tool a twentieth of a second.
-const STACKS: usize = 400;
+const STACKS: usize = 150;
 
 /// The real tool, in one process for all questions.
 struct Oracle {

@@ -16,7 +16,7 @@ use crow_speckit::{
 };
 
 /// As many as a run of all tests can afford: each starts some twenty programs.
-const CASES: usize = 300;
+const CASES: usize = 120;
 
 /// Runs the script for each case in its own project: folder, short name, number and description end with a zero byte.
 const BATCH: &str = r#"
