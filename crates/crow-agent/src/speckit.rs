@@ -4,6 +4,7 @@
 mod about;
 mod asking;
 mod beside;
+mod converge;
 mod git;
 mod ground;
 mod hooking;

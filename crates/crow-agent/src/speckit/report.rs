@@ -54,10 +54,8 @@ pub(super) fn implemented(progress: &Progress, list: &TaskList, end: &TurnEnd) -
     text
 }
 
-/// The steps that usually come next.
-pub(super) fn next(command: Command, is_whole: bool) -> Vec<Handoff> {
-    // A run of tasks that stopped goes on first.
-    let steps: &[Command] = if is_whole { command.next() } else { &[Command::Implement] };
+/// The steps that come next, as a client offers them.
+pub(super) fn handoffs(steps: &[Command]) -> Vec<Handoff> {
     let handoff = |step: &Command| Handoff {
         label: step.description().to_owned(),
         command: format!("speckit.{}", step.as_str()),

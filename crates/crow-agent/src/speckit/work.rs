@@ -8,8 +8,8 @@ use crow_acp::Spoken;
 use crow_core::{Failure, Mode, Part, TurnEnd};
 use crow_speckit::{
     Answer, AnswerFacts, Aside, Baseline, Command, Created, Feature, Guard, Invocation, NewFeature,
-    Numbering, Project, Snapshot, SpeckitError, TaskList, When, append_convergence, check_needs, create,
-    init, needs_of, setup_plan, usual_numbering, write_pointer,
+    Numbering, Project, Snapshot, SpeckitError, TaskList, When, check_needs, create, init, needs_of,
+    setup_plan, usual_numbering, write_pointer,
 };
 use tokio::sync::mpsc;
 
@@ -19,6 +19,7 @@ use crate::hooks::{self, NotAsked};
 use crate::keeping::CallKeeper;
 use crate::run_turn::{Conversation, TurnCx, store_failure};
 use crate::speckit::asking::{self, Open};
+use crate::speckit::converge;
 use crate::speckit::ground::Ground;
 use crate::speckit::hooking::{self, Moment};
 use crate::speckit::implement;
@@ -27,7 +28,7 @@ use crate::speckit::report;
 use crate::speckit::scope::{Desk, Scope};
 use crate::speckit::short_name;
 use crate::speckit::source::Source;
-use crate::speckit::step::{Step, failed, hidden};
+use crate::speckit::step::{Step, hidden};
 use crate::speckit::tools;
 use crate::{spoken, undo};
 
@@ -377,7 +378,10 @@ async fn finish(
             // The answer comes as a prompt, and the step goes on with it.
             return Ok(TurnEnd::Done);
         }
-        problems = step.problems(&before).await?;
+        problems = match step.command == Command::Converge {
+            true => converge::unsaid(step),
+            false => step.problems(&before).await?,
+        };
         if problems.is_empty() || n_left == 0 {
             break;
         }
@@ -386,18 +390,25 @@ async fn finish(
         let repair = step.aside(Aside::Repair, |facts| facts.problems = told).await?;
         end = step.turn(talk, vec![hidden("repair", repair)], words).await?;
     }
-    if step.command == Command::Converge {
-        converge(step, talk).await?;
-    }
+    let converged = match step.command == Command::Converge {
+        true => Some(converge::settle(step, talk).await?),
+        false => None,
+    };
     if let Some(end) = after(step, talk, words).await? {
         return Ok(end);
     }
     if matches!(step.command, Command::Tasks | Command::Converge) {
         step.tell_plan(&[]).await?;
     }
-    let text = report::summed_up(step.command, &step.came_to().await?, &problems);
     let outcome = if problems.is_empty() { "done" } else { "problems left" };
-    step.report((text, report::next(step.command, true)), outcome, talk).await?;
+    let (mut came_to, mut next) = (step.came_to().await?, step.command.next());
+    if let Some(converged) = converged {
+        came_to.push(converged.line);
+        next = converged.next;
+        problems.clear();
+    }
+    let text = report::summed_up(step.command, &came_to, &problems);
+    step.report((text, report::handoffs(next)), outcome, talk).await?;
     Ok(end)
 }
 
@@ -419,7 +430,9 @@ async fn implemented(
     }
     let outcome = if is_whole { "done" } else { "tasks left" };
     let text = report::implemented(&progress, &list, &end);
-    step.report((text, report::next(Command::Implement, is_whole)), outcome, talk).await?;
+    // A run of tasks that stopped goes on first.
+    let next = if is_whole { Command::Implement.next() } else { &[Command::Implement] };
+    step.report((text, report::handoffs(next)), outcome, talk).await?;
     Ok(end)
 }
 
@@ -442,17 +455,6 @@ pub(super) fn repairs_max(command: Command) -> usize {
         Command::Specify | Command::Clarify | Command::Checklist | Command::Converge => 1,
         Command::Analyze | Command::Implement => 0,
     }
-}
-
-/// Adds the tasks that the model found missing.
-async fn converge(step: &Step<'_>, talk: &Conversation) -> Result<(), Failure> {
-    let gaps = step.scope.desk.state().gaps.take().unwrap_or_default();
-    if gaps.is_empty() {
-        return Ok(());
-    }
-    let text = step.read_tasks().await?;
-    let longer = append_convergence(&text, &gaps).map_err(|error| failed(error.to_string()))?;
-    step.write_tasks(&longer, talk).await.map_err(failed)
 }
 
 pub(super) fn note_to(cx: &TurnCx<'_>, text: &str) {
