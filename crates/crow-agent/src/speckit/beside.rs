@@ -73,11 +73,17 @@ pub(super) struct Family<'a> {
     step: &'a Step<'a>,
     at_work: FuturesUnordered<AtWork<'a>>,
     calls: Vec<CallId>,
+    tasks: Vec<TaskId>,
 }
 
 impl Family<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// The tasks that got one.
+    pub(super) fn tasks(&self) -> Vec<TaskId> {
+        self.tasks.clone()
     }
 
     /// Waits for the next one to end.
@@ -98,7 +104,7 @@ pub(super) async fn start<'a>(
     asked: &[Task],
     talk: &Conversation,
 ) -> Result<Family<'a>, Failure> {
-    let mut family = Family { step, at_work: FuturesUnordered::new(), calls: Vec::new() };
+    let mut family = Family { step, at_work: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
     let all: Vec<TaskFacts> = asked.iter().map(|task| implement::facts_of(list, task)).collect();
     for (at, task) in asked.iter().enumerate().take(CHILDREN_MAX) {
         let beside = all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, facts)| facts.clone());
@@ -137,6 +143,7 @@ pub(super) async fn start<'a>(
         match begun {
             Ok((child, awaited)) => {
                 family.calls.push(call);
+                family.tasks.push(task.id.clone());
                 family.at_work.push(Box::pin(ended(step, (call, task.id.clone()), (child, awaited))));
             }
             Err(why) => {

@@ -145,11 +145,11 @@ impl Run<'_, '_> {
         match (result, end) {
             // What was reported counts, whatever came behind it.
             (Some(result), end) => {
-                self.settle(&task.id, result, talk).await?;
+                self.settle(&task.id, result, &[], talk).await?;
                 Ok(end)
             }
             (None, TurnEnd::Done) => {
-                self.settle(&task.id, unsaid(), talk).await?;
+                self.settle(&task.id, unsaid(), &[], talk).await?;
                 Ok(TurnEnd::Done)
             }
             (None, end) => Ok(end),
@@ -177,19 +177,20 @@ impl Run<'_, '_> {
         if let Some(words) = self.opening.take() {
             step.say(talk, opened(step, words, Vec::new()).await?, &[]).await?;
         }
-        let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
-        step.tell_plan(&ids).await?;
         let mut family = beside::start(step, list, tasks, talk).await?;
         if family.is_empty() {
             // From here on they are done one by one.
             self.beside = Some(false);
             return Ok(TurnEnd::Done);
         }
+        let mut at_work = family.tasks();
+        step.tell_plan(&at_work).await?;
         let mut told = Vec::new();
         while let Some(report) = family.next().await {
             told.push(report.text);
+            at_work.retain(|task| *task != report.task);
             if !step.cx.is_over() {
-                self.settle(&report.task, report.result, talk).await?;
+                self.settle(&report.task, report.result, &at_work, talk).await?;
             }
         }
         step.put_back().await?;
@@ -202,7 +203,13 @@ impl Run<'_, '_> {
     }
 
     /// Marks a task that is done, and remembers what became of it.
-    async fn settle(&mut self, id: &TaskId, result: TaskResult, talk: &Conversation) -> Result<(), Failure> {
+    async fn settle(
+        &mut self,
+        id: &TaskId,
+        result: TaskResult,
+        at_work: &[TaskId],
+        talk: &Conversation,
+    ) -> Result<(), Failure> {
         match result {
             TaskResult::Done { note } => match self.step.tick(id, talk).await {
                 Ok(()) => {
@@ -216,7 +223,7 @@ impl Run<'_, '_> {
                 self.progress.failed.push((id.clone(), why));
             }
         }
-        self.step.tell_plan(&[]).await
+        self.step.tell_plan(at_work).await
     }
 }
 
