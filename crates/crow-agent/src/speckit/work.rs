@@ -159,23 +159,34 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
     let (feature, origin) = ground.feature(asked.feature.as_deref())?;
     check_needs(&ground.project, &feature, needs)?;
     if matches!(command, Command::Implement | Command::Converge) {
-        tasks_are_ready(&feature, command)?;
+        tasks_are_ready(&feature, asked)?;
     }
     let notes = report::on_origin(ground, &feature, origin);
     Ok(Ready { feature: Some(feature), notes })
 }
 
-fn tasks_are_ready(feature: &Feature, command: Command) -> Result<(), SpeckitError> {
+fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitError> {
+    let command = asked.command;
     let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
     let unmet = |why: &str, next| Err(SpeckitError::Unmet { why: why.to_owned(), next: Some(next) });
     if list.tasks.is_empty() {
         return unmet("tasks.md lists no task", Command::Tasks);
     }
     if command == Command::Converge && list.n_done() == 0 {
-        return unmet("nothing was implemented yet", Command::Implement);
+        let why = format!(
+            "no task is done yet, so there is nothing to compare; {} comes first",
+            Command::Implement
+        );
+        return Err(SpeckitError::Invalid(why));
     }
     if command == Command::Implement && list.n_done() == list.tasks.len() {
         let why = format!("every task is done; {} finds out what the code still lacks", Command::Converge);
+        return Err(SpeckitError::Invalid(why));
+    }
+    if command == Command::Implement && list.selection(&asked.text).is_some_and(|meant| meant.is_empty()) {
+        let why = format!(
+            "no open task is meant by that; name others, or say {command} alone for all that are open"
+        );
         return Err(SpeckitError::Invalid(why));
     }
     Ok(())
