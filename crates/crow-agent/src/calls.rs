@@ -274,9 +274,10 @@ impl Gate {
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
-        match cx.scope.and_then(|scope| scope.refuses(&facets.touch)) {
-            Some(why) => Verdict::Deny(why),
-            None => judge(&self.law(cx, facets), &self.grants(), &call.name, facets),
+        let verdict = judge(&self.law(cx, facets), &self.grants(), &call.name, facets);
+        match cx.scope {
+            Some(scope) => scope.narrowed(verdict, &facets.touch),
+            None => verdict,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_core::{Mode, Touch};
+use crow_core::{Mode, Touch, Verdict};
 use crow_speckit::{Command, Gap, Guard};
 use crow_tools::Tool;
 
@@ -22,16 +22,27 @@ impl Scope {
         self.tools.clone()
     }
 
-    /// Says why a call may not be, whatever else is allowed.
-    pub(crate) fn refuses(&self, touch: &Touch) -> Option<String> {
-        self.refused_write(touch)
+    /// Takes from what is allowed what the step is not for.
+    pub(crate) fn narrowed(&self, verdict: Verdict, touch: &Touch) -> Verdict {
+        match (self.refused_write(touch), verdict) {
+            (Some(why), _) => Verdict::Deny(why),
+            // The person is not in a mode that they could change.
+            (None, Verdict::Deny(_)) if self.only_reads(touch) => {
+                Verdict::Deny(format!("{} runs nothing but what reads", self.command))
+            }
+            (None, verdict) => verdict,
+        }
+    }
+
+    fn only_reads(&self, touch: &Touch) -> bool {
+        self.command == Command::Analyze && matches!(touch, Touch::Runs(_) | Touch::Calls { .. })
     }
 
     /// The mode that a call is judged in. Who starts a step wants the files that it is for; everything else stays as it
     /// was, and analysing only reads.
     pub(crate) fn mode(&self, mode: Mode, touch: &Touch) -> Mode {
         match (mode, touch) {
-            (_, Touch::Runs(_) | Touch::Calls { .. }) if self.command == Command::Analyze => Mode::Plan,
+            (_, touch) if self.only_reads(touch) => Mode::Plan,
             (Mode::Ask, Touch::Writes(_)) if self.command != Command::Implement => Mode::AcceptEdits,
             (mode, _) => mode,
         }

@@ -85,6 +85,9 @@ pub(super) async fn begin(
         Ok(feature) => feature,
         Err(why) => return Ok(Err(why)),
     };
+    if cx.is_over() {
+        return Ok(Ok(TurnEnd::Cancelled));
+    }
     ground.bind(cx, feature.as_ref(), Some(command)).await?;
     let step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
         Ok(step) => step,
