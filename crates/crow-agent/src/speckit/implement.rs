@@ -34,13 +34,13 @@ struct Run<'a, 'b> {
     beside: Option<bool>,
 }
 
-/// Asks whether to begin although review lists are open; tells whether to.
-pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<bool, Failure> {
-    let Some(feature) = step.feature.clone() else { return Ok(false) };
+/// Asks whether to begin although review lists are open; gives how the turn ends if it ends with that.
+pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<Option<TurnEnd>, Failure> {
+    let Some(feature) = step.feature.clone() else { return Ok(Some(TurnEnd::Done)) };
     let lists = off(move || checklists(&feature)).await.map_err(failed)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open == 0 {
-        return Ok(true);
+        return Ok(None);
     }
     let mut table =
         "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n".to_owned();
@@ -55,24 +55,17 @@ pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<bool, F
     step.note(&table);
     let title = format!("Implement although {n_open} checklist items are open");
     let answered = step.confirm((&title, vec![Content::Text(table)]), OfferAlways::No, talk).await;
-    Ok(match answered {
-        Answered::AllowOnce | Answered::AllowAlways => true,
-        Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled => {
-            step.note(&format!(
-                "\n{} did not begin: {n_open} checklist items are open.\n",
-                Command::Implement
-            ));
-            false
-        }
+    let why = match answered {
+        Answered::AllowOnce | Answered::AllowAlways => return Ok(None),
+        Answered::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
+        Answered::RejectOnce | Answered::RejectAlways => ".".to_owned(),
         Answered::Nobody { why } => {
-            step.note(&format!(
-                "\n{} did not begin: {n_open} checklist items are open and nobody could be asked ({why}). Tick what holds, \
-                 or allow it with `--yes`.\n",
-                Command::Implement
-            ));
-            false
+            format!(" and nobody could be asked ({why}). Tick what holds, or allow it with `--yes`.")
         }
-    })
+    };
+    let command = Command::Implement;
+    step.note(&format!("\n{command} did not begin: {n_open} checklist items are open{why}\n"));
+    Ok(Some(TurnEnd::Done))
 }
 
 /// Works through the open tasks; gives how the turn ends and what became of the tasks.

@@ -366,8 +366,8 @@ async fn work(
 ) -> Result<TurnEnd, Failure> {
     let before = step.baseline().await?;
     if step.command == Command::Implement {
-        if !implement::gate(step, talk).await? {
-            return Ok(TurnEnd::Done);
+        if let Some(end) = implement::gate(step, talk).await? {
+            return Ok(end);
         }
         return implemented(step, talk, first, words).await;
     }
