@@ -27,3 +27,4 @@ mod tidy;
 mod trust;
 mod undo;
 mod wire;
+mod workflow;

@@ -1,0 +1,20 @@
+//! The second half of the Spec Kit workflow with the whole agent: tasks, implement, converge, and what goes on around them.
+//! A script in, what the client heard, what the model was asked and what is on disk out.
+
+mod around;
+mod beside;
+mod converge;
+mod environment;
+mod extensions;
+mod implement;
+mod stage;
+mod stopped;
+mod task_list;
+
+use expect_test::Expect;
+
+/// Plays a script; see [`stage`] for its language.
+#[track_caller]
+fn check(script: &str, transcript: &Expect) {
+    transcript.assert_eq(&stage::played(script));
+}

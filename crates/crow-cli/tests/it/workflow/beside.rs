@@ -1,0 +1,588 @@
+//! Tasks marked `[P]`, given to child agents.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+use super::stage::{leashed, played};
+
+/// Two tasks that may go side by side, and one behind them.
+const LIST: &str = "
+    tasks ## Phase 1: Setup
+    tasks - [ ] T001 [P] Make a.txt
+    tasks - [ ] T002 [P] Make b.txt
+    tasks - [ ] T003 Make c.txt
+    ";
+
+/// The last one is done by the model itself.
+const LAST: &str = r#"model: call speckit_task {"id":"T003","state":"done","note":"made"}"#;
+
+/// Each child is known by the task that its prompt begins with.
+const ONE: &str = r#"child id="T001""#;
+const TWO: &str = r#"child id="T002""#;
+
+#[test]
+fn children_do_them_at_once_and_the_plan_shows_both() {
+    check(
+        &format!(
+            r###"
+            {LIST}
+            {ONE}: text "Made a.txt.\n\nRESULT: done"
+            {TWO}: hold | text "Made b.txt.\n**RESULT: done**"
+            {LAST}
+            > prompt /speckit.implement
+            > wait in_progress T002
+            > plan
+            > wait ✓ T001
+            > wait plan completed T001
+            > plan
+            > release
+            > end
+            > ticks
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-100001 completed
+            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            # high in_progress T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
+            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","line":3}
+            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","line":4}
+            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nMade a.txt.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-5] ✓ T001: done by a child agent⏎
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
+            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","line":3}
+            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","line":4}
+            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nMade b.txt.\n**RESULT: done**\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-7] ✓ T002: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
+            < call call-3-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "T003 is done"
+            < text[note-9] ✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.> + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
+        "#]],
+    );
+}
+
+#[test]
+fn refused_they_are_done_one_by_one() {
+    check(
+        &format!(
+            r###"
+            {LIST}
+            model: call speckit_task {{"id":"T001","state":"done","note":"made"}}
+            model: call speckit_task {{"id":"T002","state":"done","note":"made"}}
+            {LAST}
+            > answer reject_once
+            > prompt /speckit.implement
+            > end
+            > ticks
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-0-100001 failed
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "T001 is done"
+            < text[note-3] ✓ T001: made⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T002 is done"
+            < text[note-5] ✓ T002: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
+            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T003 is done"
+            < text[note-7] ✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+            asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+        "#]],
+    );
+}
+
+#[test]
+fn with_nobody_to_ask_they_are_done_one_by_one() {
+    check(
+        &format!(
+            r###"
+            {LIST}
+            model: call speckit_task {{"id":"T001","state":"done","note":"made"}}
+            model: call speckit_task {{"id":"T002","state":"done","note":"made"}}
+            {LAST}
+            > answer error
+            > prompt /speckit.implement
+            > end
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> error
+            < call call-0-100001 failed
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "T001 is done"
+            < text[note-3] ✓ T001: made⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T002 is done"
+            < text[note-5] ✓ T002: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
+            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T003 is done"
+            < text[note-7] ✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+            asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+        "#]],
+    );
+}
+
+#[test]
+fn never_is_not_asked() {
+    check(
+        r###"
+        config: speckit: { parallel: never }
+        tasks - [ ] T001 [P] Make a.txt
+        tasks - [ ] T002 [P] Make b.txt
+        model: call speckit_task {"id":"T001","state":"done","note":"made"}
+        model: call speckit_task {"id":"T002","state":"done","note":"made"}
+        > prompt /speckit.implement
+        > end
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt
+            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "T001 is done"
+            < text[note-2] ✓ T001: made⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt
+            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T002 is done"
+            < text[note-4] ✓ T002: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
+        "#]],
+    );
+}
+
+#[test]
+fn always_is_asked_once_in_a_run() {
+    check(
+        r###"
+        tasks ## Phase 1: Setup
+        tasks - [ ] T001 [P] Make a.txt
+        tasks - [ ] T002 [P] Make b.txt
+        tasks ## Phase 2: More
+        tasks - [ ] T003 [P] Make c.txt
+        tasks - [ ] T004 [P] Make d.txt
+        child id="T001": text "RESULT: done"
+        child id="T002": hold | text "RESULT: done"
+        child id="T003": text "RESULT: done"
+        child id="T004": hold | text "RESULT: done"
+        > answer allow_always
+        > prompt /speckit.implement
+        > wait ✓ T001
+        > release
+        > wait ✓ T003
+        > release
+        > end
+        > ticks
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_always
+            < call call-0-100001 completed
+            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
+            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-5] ✓ T001: done by a child agent⏎
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
+            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-7] ✓ T002: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
+            < call call-2-100008 task "T003 Make c.txt" in_progress {"task":"T003"}
+            < call call-2-100009 task "T004 Make d.txt" in_progress {"task":"T004"}
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt, in_progress T004 Make d.txt
+            < call call-2-100008 completed "Task $TASK (T003 Make c.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-11] ✓ T003: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, in_progress T004 Make d.txt
+            < call call-2-100009 completed "Task $TASK (T004 Make d.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-13] ✓ T004: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
+            < text[note-14] ⏎**/speckit.implement**⏎- Done in this run: 4⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002 [X] T003 [X] T004; 4 bytes differ, 0 more or less
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T003" phase="Phase 2: M… (T003)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T004" phase="Phase 2: M… (T004)
+        "#]],
+    );
+}
+
+/// Plays what one child of two says; the other one does its task. Shows what is said of both.
+#[track_caller]
+fn check_result(answer: &str, transcript: &Expect) {
+    let played = played(&format!(
+        r###"
+        config: speckit: {{ parallel: always }}
+        {LIST}
+        {ONE}: {answer}
+        {TWO}: hold | text "RESULT: done"
+        > prompt /speckit.implement
+        > wait ✗ T001
+        > release
+        > end
+        > ticks
+        "###
+    ));
+    let is_said = |line: &&str| line.starts_with("< text") || line.starts_with('#') || line.starts_with('=');
+    let said: String = played.lines().filter(is_said).map(|line| format!("{line}\n")).collect();
+    transcript.assert_eq(&said);
+}
+
+#[test]
+fn what_a_child_does_not_say_is_none_of_success() {
+    check_result(
+        r#"text "I made it.""#,
+        &expect![[r#"
+        < text[note-3] ✗ T001: the child agent did not say what became of it⏎
+        < text[note-5] ✓ T002: done by a child agent⏎
+        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+        = end_turn
+        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+    "#]],
+    );
+}
+
+#[test]
+fn the_last_word_of_a_child_counts() {
+    check_result(
+        r#"text "RESULT: done\nRESULT: failed: no room""#,
+        &expect![[r#"
+        < text[note-3] ✗ T001: no room⏎
+        < text[note-5] ✓ T002: done by a child agent⏎
+        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+        = end_turn
+        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+    "#]],
+    );
+}
+
+#[test]
+fn a_child_that_breaks_has_failed() {
+    check_result(
+        r#"status 500 {"error":{"message":"out of order"}}"#,
+        &expect![[r#"
+        < text[note-3] ✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎
+        < text[note-5] ✓ T002: done by a child agent⏎
+        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+        = end_turn
+        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+    "#]],
+    );
+}
+
+#[test]
+fn a_child_asks_the_person() {
+    check(
+        r###"
+        tasks - [ ] T001 [P] Make a.txt
+        tasks - [ ] T002 [P] Make b.txt
+        child id="T001": call write {"file_path":"a.txt","content":"a"}
+        child id="T001": text "RESULT: done"
+        child id="T002": hold | text "RESULT: done"
+        > answer allow_once
+        > answer reject_once
+        > prompt /speckit.implement
+        > wait ✓ T001
+        > release
+        > end
+        > show a.txt
+        > ticks
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-100001 completed
+            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
+            ? T001 Make a.txt: Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-5] ✓ T001: done by a child agent⏎
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt
+            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-7] ✓ T002: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # no a.txt
+            # [X] T001 [X] T002; 2 bytes differ, 0 more or less
+            child asked tool: not run: the person refused it
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="">⏎Make a.… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="">⏎Make b.… (T002)
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_child_does_to_the_spec_is_taken_back() {
+    check(
+        r###"
+        config: permissions: { mode: auto }
+        config: speckit: { parallel: always }
+        tasks - [ ] T001 [P] Make a.txt
+        tasks - [ ] T002 [P] Make b.txt
+        child id="T001": call write {"file_path":"specs/001-photo-albums/spec.md","content":"mine"}
+        child id="T001": text "RESULT: done"
+        child id="T002": hold | text "RESULT: done"
+        > prompt /speckit.implement
+        > wait ✓ T001
+        > release
+        > end
+        > ticks
+        > show specs/001-photo-albums/spec.md
+        "###,
+        &expect![[r##"
+            > prompt /speckit.implement
+            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
+            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nIt changed 1 file with its tools (+1 -56):\n  $HOME/project/specs/001-photo-albums/spec.md (+1 -56)\n\nThe who" diff $HOME/project/specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: 2026-11-22\n\n**Status**: Draft\n\n**Input**: User d
+            < text[note-4] ✓ T001: done by a child agent⏎
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt
+            < call call-1-100002 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-6] ✓ T002: done by a child agent⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < text[note-7] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002; 2 bytes differ, 0 more or less
+            # specs/001-photo-albums/spec.md
+            # | # Feature Specification: Photo Albums
+            # | **Feature Branch**: `001-photo-albums`
+            # | **Created**: 2026-11-22
+            # | **Status**: Draft
+            # | **Input**: User description: "Build an application that groups my photos in albums by day."
+            # | ## User Scenarios & Testing *(mandatory)*
+            # | ### User Story 1 - See photos in albums by day (Priority: P1)
+            # | Somebody names a folder and sees one album for each day.
+            # | **Why this priority**: Without albums there is nothing to put in order.
+            # | **Independent Test**: Take five photos from two days, ask for the albums, and compare.
+            # | **Acceptance Scenarios**:
+            # | 1. **Given** five photos of two days, **When** the albums are asked for, **Then** two albums are shown
+            # | ### User Story 2 - Put albums in my own order (Priority: P2)
+            # | Somebody moves an album before another.
+            # | **Why this priority**: An own order is comfort on top.
+            # | **Independent Test**: Move the last of three albums to the front and look.
+            # | **Acceptance Scenarios**:
+            # | 1. **Given** the albums A, B and C, **When** C is moved before A, **Then** the order is C, A, B
+            # | ### Edge Cases
+            # | - A photo without a date is put into the album "undated".
+            # | ## Requirements *(mandatory)*
+            # | ### Functional Requirements
+            # | - **FR-001**: The application MUST find the photos in a named folder
+            # | - **FR-002**: People MUST be able to move an album before another one
+            # | ## Success Criteria *(mandatory)*
+            # | ### Measurable Outcomes
+            # | - **SC-001**: The albums of 5,000 photos are shown within 10 seconds
+            # | ## Assumptions
+            # | - One person uses it on one computer.
+            child asked tool: replaced specs/001-photo-albums/spec.md: 1 line
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="">⏎Make a.… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="">⏎Make b.… (T002)
+        "##]],
+    );
+}
+
+#[test]
+fn cancelled_nothing_is_left_of_them() {
+    check(
+        &format!(
+            r###"
+            config: permissions: {{ mode: auto }}
+            config: speckit: {{ parallel: always }}
+            {LIST}
+            {ONE}: {}
+            {TWO}: hold
+            > prompt /speckit.implement
+            > wait in_progress T002
+            > held
+            > asked 2
+            > cancel
+            > end
+            > gone
+            > ticks
+            "###,
+            leashed()
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            > cancel
+            < call call-1-100001 failed "Task $TASK (T001 Make a.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < call call-1-100002 failed "Task $TASK (T002 Make b.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            = cancelled
+            # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
+        "#]],
+    );
+}
+
+#[test]
+fn where_no_child_may_be_they_are_done_one_by_one() {
+    check(
+        &format!(
+            r###"
+            config: agents: {{ max_depth: 0 }}
+            {LIST}
+            model: call speckit_task {{"id":"T001","state":"done","note":"made"}}
+            model: call speckit_task {{"id":"T002","state":"done","note":"made"}}
+            {LAST}
+            > prompt /speckit.implement
+            > end
+            > ticks
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-100001 completed
+            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100002 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-1-100003 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-5] ✓ T001: made⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "T002 is done"
+            < text[note-7] ✓ T002: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
+            < call call-8-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T003 is done"
+            < text[note-9] ✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/task: 0 of 3 tasks of 001-photo-albums are done. The next one: (T001)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+            asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+        "#]],
+    );
+}
+
+#[test]
+fn who_finds_no_room_comes_later() {
+    check(
+        &format!(
+            r###"
+            config: agents: {{ max_children: 1 }}
+            config: speckit: {{ parallel: always }}
+            {LIST}
+            {ONE}: hold | text "RESULT: done"
+            model: call speckit_task {{"id":"T002","state":"done","note":"made"}}
+            {LAST}
+            > prompt /speckit.implement
+            > wait No child
+            > release
+            > end
+            > ticks
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-1-100002 failed "No child could be started: agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-4] ✓ T001: done by a child agent⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            < call call-3-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "T002 is done"
+            < text[note-6] ✓ T002: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
+            < call call-6-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "T003 is done"
+            < text[note-8] ✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.> + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+            asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
+        "#]],
+    );
+}

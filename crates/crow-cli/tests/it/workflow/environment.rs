@@ -1,0 +1,191 @@
+//! What programs are told of the feature that a session works on.
+
+use expect_test::expect;
+
+use super::check;
+
+/// A command that shows what it was told.
+const SHOWN: &str = r#"call terminal {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}"#;
+
+/// A session in a project without features, which specifies one.
+const SPECIFIED: &str = "
+    config: permissions: { mode: auto }
+    model: text \"photo-days\"
+    model: text \"Done.\"
+    model: text \"Done.\"
+    > prompt /speckit.specify albums of photos
+    > end
+    ";
+
+#[test]
+fn a_command_knows_the_feature_and_another_folder_does_not() {
+    check(
+        &format!(
+            r###"
+            {SPECIFIED}
+            file elsewhere/a.txt ""
+            model: {SHOWN}
+            model: text "Seen."
+            > prompt what do they see?
+            > end
+            > new elsewhere
+            model: {SHOWN}
+            model: text "Seen."
+            > prompt and here?
+            > end
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.specify albums of photos
+            < text[msg-1] Done.
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            = end_turn
+            > prompt what do they see?
+            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-7] Seen.
+            = end_turn
+            > new elsewhere
+            > prompt and here?
+            < call call-1-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "(no output)"
+            < text[msg-3] Seen.
+            = end_turn
+            asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
+            asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
+            asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
+            asked user: what do they see?
+            asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
+            asked user: and here?
+            asked tool: (no output)
+        "#]],
+    );
+}
+
+#[test]
+fn a_terminal_of_the_client_knows_it_as_well() {
+    check(
+        &format!(
+            r###"
+            client: {{"terminal": true}}
+            {SPECIFIED}
+            model: {SHOWN}
+            model: text "Seen."
+            > prompt what do they see?
+            > end
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.specify albums of photos
+            < text[msg-1] Done.
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            = end_turn
+            > prompt what do they see?
+            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-5-0 in_progress
+            > terminal create term-1: (held) /bin/sh -c env | sed -n 's/^SPECIFY_//p' | sort
+            < call call-5-0 in_progress terminal term-1
+            < call call-5-0 completed
+            > terminal release term-1
+            < text[msg-7] Seen.
+            = end_turn
+            asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
+            asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
+            asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
+            asked user: what do they see?
+            asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
+        "#]],
+    );
+}
+
+#[test]
+fn jobs_and_children_know_it() {
+    check(
+        &format!(
+            r###"
+            {SPECIFIED}
+            model: call terminal {{"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}}
+            model: call task {{"prompt":"ALPHA"}}
+            model: text "Seen."
+            child ALPHA: {SHOWN}
+            child ALPHA: text "As I do."
+            > prompt what do they see?
+            > end
+            > show job.txt
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.specify albums of photos
+            < text[msg-1] Done.
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            = end_turn
+            > prompt what do they see?
+            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "over\n"
+            < call call-7-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-9] Seen.
+            = end_turn
+            # job.txt
+            # | FEATURE=002-photo-days
+            # | FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days
+            # | FEATURE_NO_PERSIST=1
+            # | INIT_DIR=$HOME/project
+            asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
+            asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
+            asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
+            asked user: what do they see?
+            asked tool: over⏎
+            asked user: ALPHA
+            asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
+            asked tool: Task $TASK (ALPHA) is done.⏎⏎As I do.⏎⏎The whole of it: query_session with session_id $TASK. To go on with it: task_send.⏎
+        "#]],
+    );
+}
+
+#[test]
+fn it_is_known_again_in_another_process() {
+    check(
+        &format!(
+            r###"
+            {SPECIFIED}
+            model: {SHOWN}
+            model: text "Seen."
+            > kill
+            > load
+            > prompt what do they see?
+            > end
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.specify albums of photos
+            < text[msg-1] Done.
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] /speckit.specify albums of photos
+            < text[msg-1] Done.
+            < text[msg-3] Done.
+            > prompt what do they see?
+            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-7] Seen.
+            = end_turn
+            asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
+            asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
+            asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
+            asked user: what do they see?
+            asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
+        "#]],
+    );
+}

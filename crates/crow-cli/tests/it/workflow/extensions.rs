@@ -1,0 +1,426 @@
+//! Hooks, commands and prompts that a project brings along: nothing of them counts before the person looked at them.
+
+use expect_test::{Expect, expect};
+
+use super::{check, stage};
+
+/// An extension with one command.
+const EXTENSION: &str = r###"
+    file .git/HEAD ""
+    file .specify/extensions/x/extension.yml "provides: {commands: [{name: speckit.x.look, file: commands/look.md, description: Looks around}]}"
+    file .specify/extensions/x/commands/look.md "---\ndescription: Looks\n---\nLook at $ARGUMENTS{{7*7}}.\n"
+    tasks - [x] T001 Make a.txt
+    "###;
+
+/// The step that the hooks go around.
+const CONVERGED: &str = r#"model: call speckit_converge {"tasks":[]}"#;
+
+/// Plays with these hooks; shows what was asked of the person and of the model, and what was said.
+#[track_caller]
+fn check_hooks(hooks: &str, script: &str, transcript: &Expect) {
+    let hooks = serde_json::json!(hooks);
+    let played = stage::played(&format!(
+        "{EXTENSION}\nfile .specify/extensions.yml {hooks}\n{script}\n> prompt /speckit.converge\n> end"
+    ));
+    let is_shown = |line: &&str| !line.starts_with("< call") && !line.starts_with("< plan");
+    transcript
+        .assert_eq(&played.lines().filter(is_shown).map(|line| format!("{line}\n")).collect::<String>());
+}
+
+const MANDATORY: &str = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: false}], after_converge: [{extension: x, command: speckit.x.look, optional: false}]}";
+
+#[test]
+fn what_has_to_run_runs_before_and_after() {
+    let script = format!(
+        r#"
+        model: text "I looked."
+        {CONVERGED}
+        model: text "I looked again."
+        > answer allow_once
+        "#
+    );
+    check_hooks(
+        MANDATORY,
+        &script,
+        &expect![[r#"
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[msg-1] I looked.
+            < text[msg-6] I looked again.
+            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
+            asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+            asked tool: 0 tasks are noted + user: <crow:speckit/hook: The project wants speckit.x.look done after /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
+        "#]],
+    );
+}
+
+#[test]
+fn what_nobody_approved_does_not_run() {
+    check_hooks(
+        MANDATORY,
+        &format!("{CONVERGED}\n> answer reject_once"),
+        &expect![[r#"
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-2] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
+
+#[test]
+fn with_nobody_to_ask_nothing_runs() {
+    check_hooks(
+        MANDATORY,
+        &format!("{CONVERGED}\n> answer error"),
+        &expect![[r#"
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> error
+            < thought[] This repository supplies 2 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
+            < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-2] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
+
+const OPTIONAL: &str = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: true, prompt: 'Shall I look?', description: 'Looks around'}]}";
+
+#[test]
+fn what_may_run_is_offered() {
+    let yes = format!("model: text \"I looked.\"\n{CONVERGED}\n> answer allow_once\n> answer allow_once");
+    check_hooks(
+        OPTIONAL,
+        &yes,
+        &expect![[r#"
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
+            < text[msg-1] I looked.
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
+            asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+    let no = format!("{CONVERGED}\n> answer allow_once\n> answer reject_once");
+    check_hooks(
+        OPTIONAL,
+        &no,
+        &expect![[r#"
+        > prompt /speckit.converge
+        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+        ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
+        < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+        = end_turn
+        asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_switched_off_is_left_out() {
+    let hooks = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: false, enabled: false}, \
+                 {extension: x, command: speckit.x.look, optional: false, condition: 'env.NEVER_SET is set'}]}";
+    check_hooks(
+        hooks,
+        &format!("{CONVERGED}\n> answer allow_once"),
+        &expect![[r#"
+        > prompt /speckit.converge
+        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+        = end_turn
+        asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+    "#]],
+    );
+}
+
+#[test]
+fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
+    check_hooks(
+        "hooks: [",
+        &format!("{CONVERGED}\n> answer allow_once"),
+        &expect![[r#"
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
+            < text[note-2] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
+
+#[test]
+fn a_mandatory_hook_that_cannot_run_stops_the_step() {
+    let hooks = "hooks: {before_converge: [{extension: x, command: speckit.x.gone, optional: false}]}";
+    check_hooks(
+        hooks,
+        "> answer allow_once",
+        &expect![[r#"
+        > prompt /speckit.converge
+        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+        < text[note-1] /speckit.converge stops here: its hook speckit.x.gone cannot run: there is no command /speckit.x.gone; the extensions have /speckit.x.look.⏎
+        = end_turn
+    "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_is_cancelled_ends_the_turn() {
+    let played = stage::played(&format!(
+        "{EXTENSION}\nfile .specify/extensions.yml {}\nmodel: text \"I look\" | hold\n> answer allow_once\n\
+         > prompt /speckit.converge\n> wait I look\n> cancel\n> end",
+        serde_json::json!(MANDATORY)
+    ));
+    assert!(played.contains("= cancelled"), "{played}");
+    assert!(!played.contains("asked user: /speckit.converge⏎<crow:speckit/converge"), "{played}");
+}
+
+#[test]
+fn a_command_of_an_extension_is_offered_when_it_is_approved() {
+    check(
+        &format!(
+            r###"
+            {EXTENSION}
+            model: text "I looked."
+            > commands
+            > answer allow_once
+            > prompt /speckit.x.look the albums, ⏎and at $ARGUMENTS
+            > end
+            > told Look at the albums, ⏎and at $ARGUMENTS{{{{7*7}}}}.
+            > commands
+            > prompt /speckit.x.gone
+            > end
+            "###
+        ),
+        &expect![[r##"
+            # commands: 
+            > prompt /speckit.x.look the albums, ⏎and at $ARGUMENTS
+            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".specify/extensions/x/commands/look.md"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n" diff $HOME/project/.specify/extensions/x/commands/look.md null -> "---\ndescription: Looks\n---\nLook at $ARGUMENTS{{7*7}}.\n"
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 completed
+            < text[msg-1] I looked.
+            = end_turn
+            # commands: /speckit.x.look "Looks around"
+            > prompt /speckit.x.gone
+            < text[note-1] There is no command /speckit.x.gone; the extensions have /speckit.x.look.⏎
+            = end_turn
+            asked user: /speckit.x.look the albums, ⏎and at $ARGUMENTS⏎<crow:speckit/command: The command /speckit.x.look stands for this:>
+        "##]],
+    );
+}
+
+#[test]
+fn a_command_that_nobody_approved_is_none() {
+    check(
+        &format!(
+            r###"
+            {EXTENSION}
+            > answer reject_once
+            > prompt /speckit.x.look the albums
+            > end
+            > commands
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.x.look the albums
+            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".specify/extensions/x/commands/look.md"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n" diff $HOME/project/.specify/extensions/x/commands/look.md null -> "---\ndescription: Looks\n---\nLook at $ARGUMENTS{{7*7}}.\n"
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-0-0 failed
+            < text[note-1] Nobody approved .specify/extensions/x/commands/look.md.⏎
+            = end_turn
+            # commands: 
+        "#]],
+    );
+}
+
+/// Converges with a prompt that the project brings along.
+#[track_caller]
+fn check_prompt(file: &str, text: &str, answer: &str, transcript: &Expect) {
+    let played = stage::played(&format!(
+        "file .git/HEAD \"\"\nfile {file} {}\ntasks - [x] T001 Make a.txt\n{CONVERGED}\n> answer {answer}\n\
+         > prompt /speckit.converge the files\n> end",
+        serde_json::json!(text)
+    ));
+    let is_shown = |line: &&str| !line.starts_with("< call") && !line.starts_with("< plan");
+    transcript
+        .assert_eq(&played.lines().filter(is_shown).map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn prompts_of_the_project_count_when_they_are_approved() {
+    let ours = (".crow/prompts/speckit_converge.jinja2", "Mine for {{ args }}, {{ feature.name }}.");
+    check_prompt(
+        ours.0,
+        ours.1,
+        "allow_once",
+        &expect![[r#"
+        > prompt /speckit.converge the files
+        ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+        = end_turn
+        asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
+    "#]],
+    );
+    check_prompt(
+        ours.0,
+        ours.1,
+        "reject_once",
+        &expect![[r#"
+            > prompt /speckit.converge the files
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < text[note-1] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+    let theirs = (".specify/templates/overrides/speckit.converge.md", "Theirs for $ARGUMENTS {{7*7}}.");
+    check_prompt(
+        theirs.0,
+        theirs.1,
+        "allow_once",
+        &expect![[r#"
+        > prompt /speckit.converge the files
+        ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+        = end_turn
+        asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
+    "#]],
+    );
+    check_prompt(
+        theirs.0,
+        theirs.1,
+        "error",
+        &expect![[r#"
+            > prompt /speckit.converge the files
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> error
+            < thought[] This repository supplies 1 Spec Kit file, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
+            < text[note-1] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
+
+#[test]
+fn a_prompt_that_is_changed_afterwards_does_not_count() {
+    check(
+        &format!(
+            r###"
+            file .git/HEAD ""
+            file .crow/prompts/speckit_converge.jinja2 "Mine."
+            tasks - [x] T001 Make a.txt
+            {CONVERGED}
+            model: call speckit_converge {{"tasks":[]}}
+            > answer allow_once
+            > prompt /speckit.converge
+            > end
+            > write .crow/prompts/speckit_converge.jinja2 "Theirs."
+            > answer reject_once
+            > prompt /speckit.converge
+            > end
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.converge
+            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Mine."
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 completed
+            < call call-1-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "0 tasks are noted"
+            < plan completed T001 Make a.txt
+            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            > prompt /speckit.converge
+            < call call-3-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-3-1 failed
+            < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < call call-4-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "0 tasks are noted"
+            < plan completed T001 Make a.txt
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: Mine.>
+            asked tool: 0 tasks are noted + user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
+
+#[test]
+fn a_prompt_that_cannot_be_rendered_is_said() {
+    check(
+        r###"
+        file .git/HEAD ""
+        file .crow/prompts/speckit_converge.jinja2 "{{ nothing.of.it }}"
+        tasks - [x] T001 Make a.txt
+        > answer allow_once
+        > prompt /speckit.converge
+        > end
+        "###,
+        &expect![[r#"
+            > prompt /speckit.converge
+            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "{{ nothing.of.it }}"
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 completed
+            ! "invalid_value" "the prompt template does not render: undefined value: `nothing` is undefined (in prompt:1)"
+        "#]],
+    );
+}
+
+#[test]
+fn the_block_for_other_agents_is_kept_without_a_model() {
+    check(
+        &format!(
+            r###"
+            file .git/HEAD ""
+            file .specify/extensions.yml "hooks: {{after_converge: [{{extension: agent-context, command: speckit.agent-context.update, optional: false}}]}}"
+            file .specify/extensions/agent-context/extension.yml "provides: {{commands: [{{name: speckit.agent-context.update, file: commands/update.md}}]}}"
+            file .specify/extensions/agent-context/commands/update.md "Update."
+            file .specify/extensions/agent-context/agent-context-config.yml "context_file: AGENTS.md"
+            file AGENTS.md "# Rules\n\nUse tabs.\n"
+            tasks - [x] T001 Make a.txt
+            {CONVERGED}
+            > answer allow_once
+            > prompt /speckit.converge
+            > end
+            > show AGENTS.md
+            "###
+        ),
+        &expect![[r#"
+            > prompt /speckit.converge
+            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/agent-context/commands/update.md",".specify/extensions.yml"]} ".specify/extensions/agent-context/commands/update.md\n  command /speckit.agent-context.update: \n.specify/extensions.yml\n  hook after /speckit.converge does speck" diff $HOME/project/.specify/extensions/agent-context/comm
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 completed
+            < call call-1-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "0 tasks are noted"
+            < text[note-1] AGENTS.md names the plan to other agents now.⏎
+            < plan completed T001 Make a.txt
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            # AGENTS.md
+            # | # Rules
+            # | Use tabs.
+            # | <!-- SPECKIT START -->
+            # | Before you change code, read the plan of the feature that is being built: it says what it is
+            # | built with, where things are and which commands check it.
+            # | The plan: specs/001-photo-albums/plan.md
+            # | <!-- SPECKIT END -->
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
+    );
+}
