@@ -47,7 +47,7 @@ pub(super) async fn run(
     let hooks = match off(move || hooks(&ground.project, &approved, (when, command), &look)).await {
         Ok(hooks) => hooks,
         Err(why) => {
-            note_to(cx, &format!("No hook was run: {why}."));
+            note_to(cx, &format!("No hook was run {when} {command}: {why}."));
             return Ok(None);
         }
     };
@@ -112,8 +112,8 @@ async fn run_one(
         Err(why) => return Ok(stopped(cx, (command, hook), &why)),
     };
     let text = format!(
-        "Before anything else: the project wants {} done {when} {command}. Do what follows and nothing beyond it, then end \
-         your turn.\n\n{prompt}",
+        "The project wants {} done {when} {command}. That is now: do what follows and nothing beyond it, then end your turn.\
+         \n\n{prompt}",
         hook.command
     );
     let mut parts = std::mem::take(first);
@@ -190,6 +190,7 @@ async fn update_context(cx: &TurnCx<'_>, talk: &Conversation, moment: &Moment<'_
     let keeper = crate::keeping::CallKeeper::new(cx, talk.turn, crow_core::CallId::at(talk.turn, 0));
     for (path, text) in changed {
         record::write(Some(&keeper), cx.workspace, &path, &text).await?;
+        note_to(cx, &format!("{} names the plan to other agents now.", moment.ground.project.shown(&path)));
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ impl Source {
         match unapproved(&found, ground.project.root(), approved) {
             None => (Self { parts: found.parts }, None),
             Some(path) => {
-                let why = format!("nobody approved {path}; {command} uses Crow's own prompt.");
+                let why = format!("Nobody approved {path}; {command} uses Crow's own prompt.");
                 (ours(), Some(why))
             }
         }
