@@ -5,7 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Prompt, Reply, Shown, ToolSpec, link};
+use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec, link};
 use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -172,20 +172,22 @@ impl Serialize for Messages<'_> {
         }
         let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
         let mut images: Vec<WirePart<'_>> = Vec::new();
+        // Many servers take no two messages of a person in a row, so they wait until somebody else speaks.
+        let mut said: Vec<&Part> = Vec::new();
         for step in self.0.steps() {
             // Most providers take text only in a result, so its images wait until the last result is said.
             if !matches!(step, Shown::Result { .. }) && !images.is_empty() {
                 messages.serialize_element(&images_of_results(&mut images))?;
             }
             match step {
-                Shown::Prompt(prompt) => {
-                    if let Some(content) = user_content(prompt) {
-                        messages.serialize_element(&Message::User { content })?;
-                    }
-                }
+                Shown::Prompt(prompt) => said.extend(&prompt.parts),
                 Shown::Reply(reply) => {
                     names = call_names(reply);
                     if let Some(message) = assistant(reply, &names) {
+                        if let Some(content) = user_content(&said) {
+                            messages.serialize_element(&Message::User { content })?;
+                        }
+                        said.clear();
                         messages.serialize_element(&message)?;
                     }
                 }
@@ -201,6 +203,9 @@ impl Serialize for Messages<'_> {
         }
         if !images.is_empty() {
             messages.serialize_element(&images_of_results(&mut images))?;
+        }
+        if let Some(content) = user_content(&said) {
+            messages.serialize_element(&Message::User { content })?;
         }
         messages.end()
     }
@@ -244,16 +249,15 @@ fn arguments(call: &Call) -> String {
     }
 }
 
-fn user_content(prompt: &Prompt) -> Option<Content<'_>> {
-    let has_images = prompt.parts.iter().any(|part| matches!(part, Part::Image { .. }));
+fn user_content<'a>(said: &[&'a Part]) -> Option<Content<'a>> {
+    let has_images = said.iter().any(|part| matches!(part, Part::Image { .. }));
     if has_images {
-        let parts = prompt
-            .parts
+        let parts = said
             .iter()
             .filter_map(|part| image(part).or_else(|| text(part).map(|text| WirePart::Text { text })));
         return Some(Content::Parts(parts.collect()));
     }
-    let joined = join(prompt.parts.iter().filter_map(text))?;
+    let joined = join(said.iter().filter_map(|part| text(part)))?;
     Some(Content::Text(joined))
 }
 

@@ -144,8 +144,7 @@ fn a_reply_cut_while_thinking_is_no_message() {
         vec![say("one"), reply(1, "", &[]), say("two")],
         &expect![[r#"
             {"role":"system","content":"be good"}
-            {"role":"user","content":"one"}
-            {"role":"user","content":"two"}
+            {"role":"user","content":"one\ntwo"}
         "#]],
     );
 }
