@@ -55,7 +55,10 @@ pub fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec
         )];
     };
     let n_kept = before.lines().count();
-    let mut problems = placeholders(after, template);
+    // What an item is about is spelled alike in the template and in a list that was made from it.
+    let bare =
+        REFERENCES.iter().fold(template.to_owned(), |bare, word| bare.replace(&format!("[{word}]"), ""));
+    let mut problems = placeholders(after, &bare);
     problems.retain(|problem| problem.line.is_none_or(|line| line > n_kept));
     let template = markdown::visible(template);
     let samples: HashSet<&str> =

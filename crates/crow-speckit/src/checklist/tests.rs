@@ -17,7 +17,8 @@ fn items_are_counted() {
 
 #[track_caller]
 fn check(before: Option<&str>, after: &str, expected: Expect) {
-    expected.assert_eq(&shown(&check_checklist(before, after, "## [Group 7]\n- [ ] CHK001 A sample\n")));
+    let template = "## [Group 7]\n- [ ] CHK001 A sample\n- [ ] CHK002 [Is it?] [Gap]\n";
+    expected.assert_eq(&shown(&check_checklist(before, after, template)));
 }
 
 #[test]
