@@ -89,6 +89,12 @@ pub(super) async fn begin(
         return Ok(Ok(TurnEnd::Cancelled));
     }
     ground.bind(cx, feature.as_ref(), Some(command)).await?;
+    if cx.is_over() {
+        if !first.is_empty() {
+            cx.append_prompt(talk, first, Vec::new()).await?;
+        }
+        return Ok(Ok(TurnEnd::Cancelled));
+    }
     let step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
