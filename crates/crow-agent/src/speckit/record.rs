@@ -89,7 +89,7 @@ pub(super) async fn off<T: Send + 'static>(
 ) -> Result<T, String> {
     let joined = tokio::task::spawn_blocking(work).await;
     joined.map_err(|error| error.to_string())?.map_err(|error| match &error {
-        SpeckitError::Unmet { next: Some(next), .. } => format!("{error}; {next} makes it"),
+        SpeckitError::Unmet { next: Some(next), .. } => format!("{error}; {next} comes first"),
         SpeckitError::Unmet { next: None, .. }
         | SpeckitError::Invalid(_)
         | SpeckitError::Broken { .. }

@@ -179,7 +179,7 @@ fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitE
     let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
     let unmet = |why: &str, next| Err(SpeckitError::Unmet { why: why.to_owned(), next: Some(next) });
     if list.tasks.is_empty() {
-        return unmet("tasks.md lists no task", Command::Tasks);
+        return unmet("there is no task in tasks.md", Command::Tasks);
     }
     if command == Command::Converge && list.n_done() == 0 {
         let why = format!(
