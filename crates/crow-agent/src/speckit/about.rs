@@ -1,7 +1,7 @@
 //! What `/speckit` tells about the workflow, and the little it does.
 
 use crow_core::Failure;
-use crow_speckit::{About, Command, Feature, Project, SpeckitError, Strategy, features, write_pointer};
+use crow_speckit::{About, Command, Feature, SpeckitError, Strategy, features, write_pointer};
 
 use crate::run_turn::TurnCx;
 use crate::speckit::ground::Ground;
@@ -38,7 +38,14 @@ const USAGE: &str = "`/speckit` shows where the workflow stands. `/speckit use 0
 
 fn status(ground: &Ground) -> Result<String, SpeckitError> {
     let project = &ground.project;
-    let all = features(project, &ground.settings.specs_root)?;
+    let mut all = features(project, &ground.settings.specs_root)?;
+    let current = ground.feature(None);
+    if let Ok((elsewhere, _)) = &current
+        && elsewhere.dir.is_dir()
+        && !all.iter().any(|feature| feature.dir == elsewhere.dir)
+    {
+        all.push(elsewhere.clone());
+    }
     if all.is_empty() {
         return Ok(format!(
             "No feature yet in {}. Begin with {} or {}.\n",
@@ -47,7 +54,6 @@ fn status(ground: &Ground) -> Result<String, SpeckitError> {
             Command::Specify
         ));
     }
-    let current = ground.feature(None);
     let is_current =
         |feature: &Feature| current.as_ref().is_ok_and(|(current, _)| current.dir == feature.dir);
     let mut text = String::new();
@@ -157,7 +163,5 @@ fn doctor(ground: &Ground) -> Result<String, SpeckitError> {
         Ok(root) => odd.push(format!("new features go to {}", project.shown(&root))),
         Err(error) => odd.push(error.to_string()),
     }
-    let found = Project::find(project.root(), None)?;
-    odd.extend(found.is_none().then(|| format!("{} is no project yet", project.root().display())));
     Ok(odd.iter().map(|line| format!("- {line}\n")).collect())
 }
