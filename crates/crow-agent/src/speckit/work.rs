@@ -60,8 +60,8 @@ pub(super) async fn begin(
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
     };
-    if cx.standing.borrow().mode == Mode::Plan && command != Command::Analyze {
-        return Ok(Err(format!("{command} writes files, and plan mode only reads; change the mode first")));
+    if let Err(why) = may_write(cx, command) {
+        return Ok(Err(why));
     }
     let (on, asked) = (ground.clone(), invocation.clone());
     let ready = match off(move || preflight(&on, &asked)).await {
@@ -110,6 +110,12 @@ pub(super) async fn go_on(
     words: Words<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let Open { command, question, n_asked } = open;
+    let answer = question.read(&said.text());
+    if answer != Answer::Stop
+        && let Err(why) = may_write(cx, command)
+    {
+        return Ok(Err(format!("{why}, or say `cancel`")));
+    }
     let ground = match Ground::find(cx).await? {
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
@@ -123,8 +129,6 @@ pub(super) async fn go_on(
         false => None,
     };
     talk.turn = talk.transcript.next_seq();
-    let text = said.text();
-    let answer = question.read(&text);
     let mut parts = match first_words(cx, said).await? {
         Ok(parts) => parts,
         Err(end) => return Ok(Ok(end)),
@@ -140,21 +144,36 @@ pub(super) async fn go_on(
     if let Err(why) = asking::answered(record.as_ref(), (&question, &answer), n_left, with).await {
         return Ok(Err(why));
     }
-    let facts = AnswerFacts {
-        question: question.question.clone(),
-        answer: if let Answer::Given(text) = &answer { text.clone() } else { String::new() },
-        left: n_left,
+    let given = match &answer {
+        Answer::Given(text) => text.clone(),
+        Answer::NoMore | Answer::Stop => String::new(),
     };
-    let told = step.aside(Aside::Answer, |all| all.answer = facts).await?;
+    let told = match answer {
+        Answer::Stop => {
+            format!("The person ended {command} here. What is written stays; do not go on with it.")
+        }
+        Answer::Given(_) | Answer::NoMore => {
+            let facts = AnswerFacts { question: question.question.clone(), answer: given, left: n_left };
+            step.aside(Aside::Answer, |all| all.answer = facts).await?
+        }
+    };
     parts.insert(parts.len().min(1), hidden("answer", told));
     if answer == Answer::Stop {
         step.say(talk, parts, &[]).await?;
         step.note(&format!("{command} ends here. What is written stays.\n"));
         return Ok(Ok(TurnEnd::Done));
     }
-    let before = step.baseline().await?;
+    let before = step.baseline().await?.of_a_step_that_goes_on();
     let end = step.turn(talk, parts, words).await?;
     finish(&step, talk, (end, before), words).await.map(Ok)
+}
+
+/// A step that writes has no place in the mode that only reads.
+fn may_write(cx: &TurnCx<'_>, command: Command) -> Result<(), String> {
+    if cx.standing.borrow().mode == Mode::Plan && command != Command::Analyze {
+        return Err(format!("{command} writes files, and plan mode only reads; change the mode first"));
+    }
+    Ok(())
 }
 
 /// Checks what a step needs. Writes nothing.
@@ -420,6 +439,7 @@ async fn finish(
     if matches!(step.command, Command::Tasks | Command::Converge) {
         step.tell_plan(&[]).await?;
     }
+    let text = report::summed_up(step.command, &step.came_to().await?, &problems);
     let outcome = if problems.is_empty() { "done" } else { "problems left" };
     let (mut came_to, mut next) = (step.came_to().await?, step.command.next());
     if let Some(converged) = converged {
