@@ -21,6 +21,7 @@ mod memory;
 mod replay;
 mod sandbox;
 mod skills;
+mod speckit;
 mod speckit_cli;
 mod survivors;
 mod tidy;

@@ -1,0 +1,274 @@
+//! Where a step may write, what is asked for all the same, and what is put back when a shell got round it.
+
+use expect_test::expect;
+
+use super::{check, transcript_of};
+
+#[test]
+fn outside_of_a_step_nothing_is_written() {
+    check(
+        r#"
+        have spec plan
+        file src.py "x = 1\n"
+        model: call write {"file_path":"src.py","content":"x = 2\n"} | call write {"file_path":"$F/../002-other/spec.md","content":"x"} | call write {"file_path":".specify/memory/constitution.md","content":"x"}
+        model: text "Then not."
+        model: text "No."
+        model: text "No."
+        > prompt /speckit.tasks
+        > end
+        > tree
+        "#,
+        &expect![[r##"
+            > prompt /speckit.tasks
+            < call call-1-0 write "Write src.py" pending {"file_path":"src.py","content":"x = 2\n"}
+            < call call-1-1 write "Write .specify/specs/002-other/spec.md" pending {"file_path":".specify/specs/001-photo-albums/../002-other/spec.md","content":"x"}
+            < call call-1-2 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"x"}
+            < call call-1-0 failed "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
+            < call call-1-1 failed "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
+            < call call-1-2 failed "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
+            < text[msg-5] Then not.
+            < text[msg-7] No.
+            < text[msg-9] No.
+            < text[note-1] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < title /speckit.tasks
+            = end_turn
+            > tree
+              .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/specs/001-photo-albums/plan.md $plan
+              .specify/specs/001-photo-albums/spec.md $spec
+              src.py x = 1
+            asked 0
+              user: "/speckit.tasks" + crow:speckit/tasks "# Write the task list of 001-photo-albums"
+            asked 1
+              tool: "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
+              tool: "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
+              tool: "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
+            asked 2
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
+                - tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`
+                - tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks
+            asked 3
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
+                - tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`
+                - tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks
+        "##]],
+    );
+}
+
+#[test]
+fn every_step_has_its_own() {
+    let mut refused = String::new();
+    for (step, path) in [
+        ("constitution x", ".specify/templates/spec-template.md"),
+        ("specify --short-name a-b x", "README.md"),
+        ("clarify", "README.md"),
+        ("plan", "src/main.py"),
+        ("checklist", "$F/spec.md"),
+        ("checklist", "$F/checklists/requirements.md"),
+        ("analyze", "$F/tasks.md"),
+    ] {
+        let transcript = transcript_of(&format!(
+            r#"
+            have spec plan tasks
+            model: call write {{"file_path":"{path}","content":"x\n"}}
+            model: text "Then not." | hold
+            > prompt /speckit.{step}
+            > wait Then not.
+            > cancel
+            > end
+            "#
+        ));
+        assert!(!transcript.contains("\n? "), "nobody is asked: {transcript}");
+        let told = transcript.lines().filter_map(|line| line.split_once("tool: "));
+        refused.extend(told.map(|(_, why)| format!("{why}\n")));
+    }
+    expect![[r#"
+        "not run: /speckit.constitution writes the constitution only; .specify/templates/spec-template.md stays as it is"
+        "not run: /speckit.specify writes the feature's folder only; README.md stays as it is"
+        "not run: /speckit.clarify writes the feature's folder only; README.md stays as it is"
+        "not run: /speckit.plan writes the feature's folder only; src/main.py stays as it is"
+        "not run: /speckit.checklist writes the feature's checklists only, and not requirements.md; .specify/specs/001-photo-albums/spec.md stays as it is"
+        "not run: /speckit.checklist writes the feature's checklists only, and not requirements.md; .specify/specs/001-photo-albums/checklists/requirements.md stays as it is"
+        "not run: /speckit.analyze writes no file; .specify/specs/001-photo-albums/tasks.md stays as it is"
+    "#]].assert_eq(&refused);
+}
+
+/// Who starts a step wants its files; anything else is asked for as ever.
+#[test]
+fn its_own_files_need_no_question() {
+    check(
+        r#"
+        have spec research quickstart
+        model: call write {"file_path":"$F/plan.md","content":$plan}
+        model: call terminal {"command":"true"}
+        model: text "Planned."
+        model: call write {"file_path":"$F/plan.md","content":"x\n"}
+        model: text "No longer."
+        > answer reject_once
+        > prompt /speckit.plan
+        > end
+        > answer reject_once
+        > prompt change the plan
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.plan
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-3-0 terminal "`true`" pending {"command":"true"}
+            ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-3-0 failed "not run: the person refused it"
+            < text[msg-5] Planned.
+            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit.plan
+            = end_turn
+            > prompt change the plan
+            < call call-7-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
+            ? Write .specify/specs/001-photo-albums/plan.md [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-7-0 failed "not run: the person refused it"
+            < text[msg-9] No longer.
+            = end_turn
+            asked 0
+              user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+            asked 1
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+            asked 2
+              tool: "not run: the person refused it"
+            asked 3
+              user: "change the plan"
+            asked 4
+              tool: "not run: the person refused it"
+        "##]],
+    );
+}
+
+#[test]
+fn what_is_denied_stays_denied() {
+    check(
+        r#"
+        config: permissions: { deny: ["path(**/research.md)"] }
+        have spec quickstart
+        model: call write {"file_path":"$F/plan.md","content":$plan}
+        model: call write {"file_path":"$F/research.md","content":$research}
+        model: text "Then not."
+        model: text "No."
+        model: text "No."
+        > prompt /speckit.plan
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.plan
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-3-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-3-0 failed "not run: the configuration forbids it with the deny rule `path(**/research.md)`"
+            < text[msg-5] Then not.
+            < text[msg-7] No.
+            < text[msg-9] No.
+            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit.plan
+            = end_turn
+            asked 0
+              user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+            asked 1
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+            asked 2
+              tool: "not run: the configuration forbids it with the deny rule `path(**/research.md)`"
+            asked 3
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.plan`. This does not hold yet:"
+                - research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic
+            asked 4
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.plan`. This does not hold yet:"
+                - research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic
+        "##]],
+    );
+}
+
+#[test]
+fn a_shell_is_put_back() {
+    check(
+        r#"
+        config: permissions: { mode: auto, sandbox: off }
+        have spec plan security
+        file $F/checklists/requirements.md "- [ ] Good\n"
+        model: call terminal {"command":"cd $F && echo mine > spec.md && rm plan.md && echo mine > checklists/requirements.md"}
+        model: call write {"file_path":"$F/checklists/ux.md","content":$security}
+        model: text "Done."
+        > prompt /speckit.checklist
+        > end
+        > tree
+        "#,
+        &expect![[r##"
+            > prompt /speckit.checklist
+            < call call-1-0 terminal "`cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/r…`" pending {"command":"cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/requirements.md"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "(no output)"
+            < call call-3-0 write "Write .specify/specs/001-photo-albums/checklists/ux.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/ux.md","content":"$security"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
+            < text[msg-5] Done.
+            < text[note-1] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
+            < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < title /speckit.checklist
+            = end_turn
+            > tree
+              .specify/crow/set-aside/requirements.md mine
+              .specify/crow/set-aside/spec.md mine
+              .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/specs/001-photo-albums/checklists/requirements.md - [ ] Good
+              .specify/specs/001-photo-albums/checklists/security.md $security
+              .specify/specs/001-photo-albums/checklists/ux.md $security
+              .specify/specs/001-photo-albums/plan.md $plan
+              .specify/specs/001-photo-albums/spec.md $spec
+            asked 0 with speckit_ask
+              user: "/speckit.checklist" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "(no output)"
+            asked 2 with speckit_ask
+              tool: "created .specify/specs/001-photo-albums/checklists/ux.md: 14 lines"
+        "##]],
+    );
+}
+
+#[test]
+fn analyzing_runs_nothing_that_writes() {
+    check(
+        r#"
+        config: permissions: { mode: auto, sandbox: off }
+        have spec plan tasks
+        model: call terminal {"command":"echo x > $F/tasks.md"} | call terminal {"command":"ls .specify"} | call write {"file_path":"report.md","content":"x"}
+        model: text "Nothing found."
+        > prompt /speckit.analyze
+        > end
+        > tree
+        "#,
+        &expect![[r##"
+            > prompt /speckit.analyze
+            < call call-1-0 terminal "`echo x > .specify/specs/001-photo-albums/tasks.md`" pending {"command":"echo x > .specify/specs/001-photo-albums/tasks.md"}
+            < call call-1-1 terminal "`ls .specify`" pending {"command":"ls .specify"}
+            < call call-1-2 write "Write report.md" pending {"file_path":"report.md","content":"x"}
+            < call call-1-0 failed "not run: plan mode only reads; switch the mode to change or run something"
+            < call call-1-1 failed "not run: plan mode only reads; switch the mode to change or run something"
+            < call call-1-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
+            < text[msg-5] Nothing found.
+            < text[note-1] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < title /speckit.analyze
+            = end_turn
+            > tree
+              .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/specs/001-photo-albums/plan.md $plan
+              .specify/specs/001-photo-albums/spec.md $spec
+              .specify/specs/001-photo-albums/tasks.md $tasks
+            asked 0
+              user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
+            asked 1
+              tool: "not run: plan mode only reads; switch the mode to change or run something"
+              tool: "not run: plan mode only reads; switch the mode to change or run something"
+              tool: "not run: /speckit.analyze writes no file; report.md stays as it is"
+        "##]],
+    );
+}

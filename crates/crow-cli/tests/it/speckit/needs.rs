@@ -1,0 +1,247 @@
+//! What has to be there before a step. Where it is not, nobody is asked and nothing is written.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn without_a_feature() {
+    check(
+        r#"
+        > still /speckit.specify
+        > still /speckit.specify \n
+        > still /speckit.clarify
+        > still /speckit.plan
+        > still /speckit.checklist
+        > still /speckit.tasks
+        > still /speckit.analyze
+        > still /speckit.implement
+        > still /speckit.converge
+        > tree
+        "#,
+        &expect![[r#"
+            > still /speckit.specify
+            < text[note-1] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            = end_turn
+            > still /speckit.specify \n
+            < text[note-2] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            = end_turn
+            > still /speckit.clarify
+            < text[note-3] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-4] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.checklist
+            < text[note-5] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.tasks
+            < text[note-6] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.analyze
+            < text[note-7] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.implement
+            < text[note-8] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-9] The project has no feature yet; /speckit.specify comes first.⏎
+            = end_turn
+            > tree
+        "#]],
+    );
+}
+
+#[test]
+fn with_a_spec_only() {
+    check(
+        r#"
+        have spec
+        > still /speckit.checklist
+        > still /speckit.tasks
+        > still /speckit.analyze
+        > still /speckit.implement
+        > still /speckit.converge
+        > put $F/plan.md ""
+        > still /speckit.checklist
+        "#,
+        &expect![[r#"
+            > still /speckit.checklist
+            < text[note-1] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            = end_turn
+            > still /speckit.tasks
+            < text[note-2] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            = end_turn
+            > still /speckit.analyze
+            < text[note-3] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            = end_turn
+            > still /speckit.implement
+            < text[note-4] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-5] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            = end_turn
+            > still /speckit.checklist
+            < text[note-6] .specify/specs/001-photo-albums/plan.md is empty; fill it, or remove it; /speckit.plan comes first.⏎
+            = end_turn
+        "#]],
+    );
+}
+
+#[test]
+fn without_tasks() {
+    check(
+        r#"
+        have spec plan
+        > still /speckit.analyze
+        > still /speckit.implement
+        > still /speckit.converge
+        > put $F/tasks.md "Tasks\n"
+        > still /speckit.implement
+        > put $F/tasks.md $tasks
+        > still /speckit.converge
+        > put $F/spec.md
+        > still /speckit.plan
+        > still /speckit.clarify
+        > still /speckit.tasks
+        > still /speckit.analyze
+        > still /speckit.converge
+        "#,
+        &expect![[r#"
+            > still /speckit.analyze
+            < text[note-1] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            = end_turn
+            > still /speckit.implement
+            < text[note-2] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-3] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            = end_turn
+            > still /speckit.implement
+            < text[note-4] There is no task in tasks.md; /speckit.tasks comes first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-5] Nothing was implemented yet; /speckit.implement comes first.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-6] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.clarify
+            < text[note-7] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.tasks
+            < text[note-8] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.analyze
+            < text[note-9] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-10] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            = end_turn
+        "#]],
+    );
+}
+
+#[test]
+fn a_feature_that_cannot_be_found() {
+    check(
+        r#"
+        have spec plan
+        file .specify/specs/002-music/spec.md "music"
+        > still /speckit.plan --feature 003
+        > still /speckit.plan --feature
+        > put .specify/feature.json "{\"feature_directory\":\"specs/009-gone\"}"
+        > still /speckit.plan
+        > put .specify/feature.json "{\"feature_directory\":null}"
+        > still /speckit.plan
+        > put .specify/feature.json "{\"feature_directory\":\"../elsewhere\"}"
+        > still /speckit.plan
+        > put .specify/feature.json
+        > still /speckit.plan
+        "#,
+        &expect![[r#"
+            > still /speckit.plan --feature 003
+            < text[note-1] There is no feature "003"; choose with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            = end_turn
+            > still /speckit.plan --feature
+            < text[note-2] --feature wants a value behind it.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-3] The folder specs/009-gone of the feature is not there; /speckit.specify comes first.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-4] $HOME/project/.specify/feature.json cannot be used: its feature_directory is not the name of a folder; point it anew with /speckit use, or delete the file.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-5] $HOME/project/.specify/feature.json cannot be used: it leads out of the project, to $HOME/project/../elsewhere; name that folder yourself if you mean it, with --feature or SPECIFY_FEATURE_DIRECTORY.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-6] Nothing says which feature is meant; choose with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            = end_turn
+        "#]],
+    );
+}
+
+#[test]
+fn plan_mode_refuses_what_writes() {
+    check(
+        r#"
+        have spec plan tasks
+        model: text "Nothing found."
+        > prompt /mode plan
+        > end
+        > still /speckit.constitution rules
+        > still /speckit.specify albums
+        > still /speckit.clarify
+        > still /speckit.plan
+        > still /speckit.checklist
+        > still /speckit.tasks
+        > still /speckit.implement
+        > still /speckit.converge
+        > still /speckit init
+        > prompt /speckit.analyze
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /mode plan
+            < mode plan
+            < config_option_update
+            < text[note-1] Mode plan, model scripted.⏎
+            = end_turn
+            > still /speckit.constitution rules
+            < text[note-2] /speckit.constitution writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.specify albums
+            < text[note-3] /speckit.specify writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.clarify
+            < text[note-4] /speckit.clarify writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.plan
+            < text[note-5] /speckit.plan writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.checklist
+            < text[note-6] /speckit.checklist writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.tasks
+            < text[note-7] /speckit.tasks writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.implement
+            < text[note-8] /speckit.implement writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit.converge
+            < text[note-9] /speckit.converge writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > still /speckit init
+            < text[note-10] /speckit init writes files, and plan mode only reads; change the mode first.⏎
+            = end_turn
+            > prompt /speckit.analyze
+            < text[msg-1] Nothing found.
+            < text[note-11] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < title /speckit.analyze
+            = end_turn
+            asked 0
+              user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
+        "##]],
+    );
+}

@@ -1,0 +1,387 @@
+//! What is wrong with a page goes back to the model as often as the step allows, and is told of when it is still wrong.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_spec_once() {
+    check(
+        r#"
+        model: call write {"file_path":"$F/spec.md","content":$spec-bad}
+        model: text "Written."
+        model: call edit {"file_path":"$F/spec.md","old_string":"- **FR-001**: The application MUST leave","new_string":"- **FR-002**: The application MUST leave"}
+        model: text "Numbered."
+        > prompt /speckit.specify --short-name photo-albums Photos in albums
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.specify --short-name photo-albums Photos in albums
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-bad"
+            < text[msg-3] Written.
+            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":"- **FR-001**: The application MUST leave","new_string":"- **FR-002**: The application MUST leave"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
+            < text[msg-7] Numbered.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < title /speckit.specify --short-name photo-albums Photos in albums
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 45 lines"
+            asked 2 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:"
+                - spec.md: line 13: story 1 does not say **Why this priority**: …; add it
+                - spec.md: line 35: FR-001 is there twice; number it on
+            asked 3 with speckit_ask
+              tool: "edited .specify/specs/001-photo-albums/spec.md in 1 place; match: exact\n    32\t### Functional Requirements\n    33\t\n    34\t- **FR-001**: The application MUST put each photo into the album of its day\n    35\t- **FR-002**: The application MUST "
+        "##]],
+    );
+}
+
+#[test]
+fn a_spec_that_is_put_right() {
+    check(
+        r#"
+        have spec
+        model: call write {"file_path":"$F/spec.md","content":$spec-bad}
+        model: text "Written."
+        model: call write {"file_path":"$F/spec.md","content":$spec}
+        model: text "Mended."
+        > prompt /speckit.clarify
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.clarify
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec" -> "$spec-bad"
+            < text[msg-3] Written.
+            < call call-5-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
+            < text[msg-7] Mended.
+            < text[note-1] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < title /speckit.clarify
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 45 lines"
+            asked 2 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.clarify`. This does not hold yet:"
+                - spec.md: line 13: story 1 does not say **Why this priority**: …; add it
+                - spec.md: line 35: FR-001 is there twice; number it on
+            asked 3 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+        "##]],
+    );
+}
+
+#[test]
+fn a_plan_twice() {
+    check(
+        r#"
+        have spec
+        model: call write {"file_path":"$F/plan.md","content":$plan-bad}
+        model: text "Written."
+        model: call write {"file_path":"$F/research.md","content":$research}
+        model: text "Looked up."
+        model: call write {"file_path":"$F/quickstart.md","content":$quickstart}
+        model: text "Explained."
+        > prompt /speckit.plan
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.plan
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan-bad"
+            < text[msg-3] Written.
+            < call call-5-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
+            < text[msg-7] Looked up.
+            < call call-9-0 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
+            < text[msg-11] Explained.
+            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit.plan
+            = end_turn
+            asked 0
+              user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+            asked 1
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 57 lines"
+            asked 2
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.plan`. This does not hold yet:"
+                - plan.md: the field **Testing** is missing; add it with its value, or N/A
+                - plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md
+                - research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic
+                - quickstart.md: quickstart.md is missing; write how the feature is run and how one sees that it works
+            asked 3
+              tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
+            asked 4
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.plan`. This does not hold yet:"
+                - plan.md: the field **Testing** is missing; add it with its value, or N/A
+                - plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md
+                - quickstart.md: quickstart.md is missing; write how the feature is run and how one sees that it works
+            asked 5
+              tool: "created .specify/specs/001-photo-albums/quickstart.md: 3 lines"
+        "##]],
+    );
+}
+
+#[test]
+fn tasks_twice() {
+    check(
+        r#"
+        have spec plan
+        model: call write {"file_path":"$F/tasks.md","content":$tasks-bad}
+        model: text "Written."
+        model: text "I see nothing wrong."
+        model: text "Still not."
+        > prompt /speckit.tasks
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.tasks
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","content":"$tasks-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/tasks.md null -> "$tasks-bad"
+            < text[msg-3] Written.
+            < text[msg-5] I see nothing wrong.
+            < text[msg-7] Still not.
+            < plan pending T001 [US1] Create pyproject.toml, pending T003 Show the albums of a folder
+            < text[note-1] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < title /speckit.tasks
+            = end_turn
+            asked 0
+              user: "/speckit.tasks" + crow:speckit/tasks "# Write the task list of 001-photo-albums"
+            asked 1
+              tool: "created .specify/specs/001-photo-albums/tasks.md: 9 lines"
+            asked 2
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
+                - tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it
+                - tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order
+                - tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]
+                - tasks.md: line 9: T003 names no file; say the path it is about
+            asked 3
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
+                - tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it
+                - tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order
+                - tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]
+                - tasks.md: line 9: T003 names no file; say the path it is about
+        "##]],
+    );
+}
+
+#[test]
+fn a_constitution_twice() {
+    check(
+        r#"
+        model: call write {"file_path":".specify/memory/constitution.md","content":$constitution-bad}
+        model: text "Written."
+        model: call edit {"file_path":".specify/memory/constitution.md","old_string":"one","new_string":"1.0.0"}
+        model: text "Versioned."
+        model: call edit {"file_path":".specify/memory/constitution.md","old_string":"[PRINCIPLE_1_DESCRIPTION]","new_string":"Photos stay."}
+        model: text "Ruled."
+        > prompt /speckit.constitution Photos stay.
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.constitution Photos stay.
+            < call call-1-0 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"$constitution-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution-bad"
+            < text[msg-3] Written.
+            < call call-5-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"one","new_string":"1.0.0"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/memory/constitution.md "**Version**: one | **Ratified**: $DATE | **Last Amended**: $DATE" -> "**Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE"
+            < text[msg-7] Versioned.
+            < call call-9-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"[PRINCIPLE_1_DESCRIPTION]","new_string":"Photos stay."}
+            < call call-9-0 in_progress
+            < call call-9-0 completed diff $HOME/project/.specify/memory/constitution.md "[PRINCIPLE_1_DESCRIPTION]" -> "Photos stay."
+            < text[msg-11] Ruled.
+            < text[note-1] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < title /speckit.constitution Photos stay.
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.constitution Photos stay." + crow:speckit/constitution "# Write the project's constitution"
+            asked 1 with speckit_ask
+              tool: "replaced .specify/memory/constitution.md: 13 lines"
+            asked 2 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.constitution`. This does not hold yet:"
+                - constitution.md: line 7: [PRINCIPLE_1_DESCRIPTION] is still there; replace it, or remove its section
+                - constitution.md: line 13: the version "one" is not of the form 1.0.0
+            asked 3 with speckit_ask
+              tool: "edited .specify/memory/constitution.md in 1 place; match: exact\n    10\t\n    11\tWhoever maintains the project changes these rules.\n    12\t\n    13\t**Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE"
+            asked 4 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.constitution`. This does not hold yet:"
+                - constitution.md: line 7: [PRINCIPLE_1_DESCRIPTION] is still there; replace it, or remove its section
+            asked 5 with speckit_ask
+              tool: "edited .specify/memory/constitution.md in 1 place; match: exact\n     4\t\n     5\t### I. Photos Stay As They Are\n     6\t\n     7\tPhotos stay.\n     8\t\n     9\t## Governance\n    10\t"
+        "##]],
+    );
+}
+
+#[test]
+fn a_checklist_once() {
+    check(
+        r#"
+        have spec plan
+        model: call write {"file_path":"$F/checklists/security.md","content":$security-bad}
+        model: text "Written."
+        model: text "It is good."
+        > prompt /speckit.checklist security
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.checklist security
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security-bad"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security-bad"
+            < text[msg-3] Written.
+            < text[msg-5] It is good.
+            < text[note-1] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎⏎Next: `/speckit.tasks`⏎
+            < title /speckit.checklist security
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "created .specify/specs/001-photo-albums/checklists/security.md: 14 lines"
+            asked 2 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.checklist`. This does not hold yet:"
+                - security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]
+                - security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`
+                - security.md: line 10: this item has to begin with CHK002
+        "##]],
+    );
+}
+
+/// A reviewer's ticks and words stay.
+#[test]
+fn a_checklist_is_only_added_to() {
+    check(
+        r#"
+        have spec plan security
+        model: call edit {"file_path":"$F/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+        model: call read {"file_path":"$F/checklists/security.md","limit":1}
+        model: call edit {"file_path":"$F/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+        model: text "Changed."
+        model: call write {"file_path":"$F/checklists/security.md","content":$security}
+        model: text "Back."
+        > prompt /speckit.checklist security
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.checklist security
+            < call call-1-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+            < call call-1-0 in_progress
+            < call call-1-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
+            < call call-3-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)\n"
+            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
+            < text[msg-7] Changed.
+            < call call-9-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "# Security Checklist: Photo Albums\n\n**Purpose**: Makes sure that nobody loses a photo\n**Created**: $DATE\n**Feature*"… -> "$security"
+            < text[msg-11] Back.
+            < text[note-1] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎⏎Next: `/speckit.tasks`⏎
+            < title /speckit.checklist security
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
+            asked 2 with speckit_ask
+              tool: "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)"
+            asked 3 with speckit_ask
+              tool: "edited .specify/specs/001-photo-albums/checklists/security.md in 1 place; match: exact\n     6\t\n     7\t## Photos\n     8\t\n     9\t- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]\n    10\t- [ ] CHK002 Is it said what happens"
+            asked 4 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.checklist`. This does not hold yet:"
+                - security.md: what was in the checklist before has changed; put it back as it was and add new items below it
+            asked 5 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 14 lines"
+        "##]],
+    );
+}
+
+/// What a list of a spec says may not change, only its boxes.
+#[test]
+fn only_boxes_of_the_requirements_change() {
+    check(
+        r#"
+        model: call write {"file_path":"$F/spec.md","content":$spec}
+        model: call edit {"file_path":"$F/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Something in it"}
+        model: text "Written."
+        model: call edit {"file_path":"$F/checklists/requirements.md","old_string":"- [x] Something in it","new_string":"- [x] Nothing in it"}
+        model: text "Mended."
+        > prompt /speckit.specify --short-name photo-albums Photos in albums
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.specify --short-name photo-albums Photos in albums
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
+            < call call-3-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Something in it"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Something in it depends on a language, a framework, a database or an interface of code"
+            < text[msg-5] Written.
+            < call call-7-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [x] Something in it","new_string":"- [x] Nothing in it"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [x] Something in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
+            < text[msg-9] Mended.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < title /speckit.specify --short-name photo-albums Photos in albums
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+            asked 2 with speckit_ask
+              tool: "edited .specify/specs/001-photo-albums/checklists/requirements.md in 1 place; match: exact\n     6\t\n     7\t## Content Quality\n     8\t\n     9\t- [x] Something in it depends on a language, a framework, a database or an interface of code\n    10\t"
+            asked 3 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:"
+                - requirements.md: line 9: only boxes may change here; the line was: - [ ] Nothing in it depends on a language, a framework, a database or an interface of code
+            asked 4 with speckit_ask
+              tool: "edited .specify/specs/001-photo-albums/checklists/requirements.md in 1 place; match: exact\n     6\t\n     7\t## Content Quality\n     8\t\n     9\t- [x] Nothing in it depends on a language, a framework, a database or an interface of code\n    10\t- "
+        "##]],
+    );
+}
+
+/// What a step did not come to the end of is not held against anything.
+#[test]
+fn a_turn_that_is_cut_is_not_repaired() {
+    check(
+        r#"
+        have spec
+        model: text "begun" | hold
+        > prompt /speckit.plan
+        > wait begun
+        > cancel
+        > end
+        > tree
+        "#,
+        &expect![[r##"
+            > prompt /speckit.plan
+            < text[msg-1] begun
+            > cancel
+            < title /speckit.plan
+            = cancelled
+            > tree
+              .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/specs/001-photo-albums/plan.md # Implementation Plan: Photo albums … 65 lines
+              .specify/specs/001-photo-albums/spec.md $spec
+            asked 0
+              user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+        "##]],
+    );
+}

@@ -1,0 +1,316 @@
+//! How what was typed becomes a step, and what a new feature is called.
+
+use expect_test::expect;
+
+use super::{check, transcript_of};
+
+/// Nothing that a person types is a template: it is there in their own words and in the prompt of the step.
+#[test]
+fn many_lines_come_as_they_are() {
+    check(
+        r#"
+        have spec research quickstart
+        model: call write {"file_path":"$F/plan.md","content":$plan}
+        model: text "Done."
+        > prompt /speckit-plan {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\t[DATE]\n--unknown x
+        > end
+        > told {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\\t[DATE]\n--unknown x
+        "#,
+        &expect![[r##"
+            > prompt /speckit-plan {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\t[DATE]\n--unknown x
+            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit-plan {{7*7}} and $ARGUMENTS
+            = end_turn
+            told 2 times
+            asked 0
+              user: "/speckit-plan {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\\t[DATE]\n--unknown x" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+            asked 1
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+        "##]],
+    );
+}
+
+#[test]
+fn what_is_no_option_is_text() {
+    check(
+        r#"
+        model: call write {"file_path":".specify/specs/007-own-name/spec.md","content":$spec}
+        model: text "Done."
+        > prompt /speckit.specify --number 7 --short-name "Own Name" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]
+        > end
+        > tree
+        > still /speckit.specify --number seven x
+        > still /speckit.specify --number 8
+        > still /speckit.specify --short-name
+        "#,
+        &expect![[r##"
+            > prompt /speckit.specify --number 7 --short-name "Own Name" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]
+            < call call-1-0 write "Write .specify/specs/007-own-name/spec.md" pending {"file_path":".specify/specs/007-own-name/spec.md","content":"$spec"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < title /speckit.specify --number 7 --short-name "Own Name" --x y --…
+            = end_turn
+            > tree
+              .specify/crow/.gitignore *
+              .specify/crow/lock
+              .specify/feature.json {"feature_directory":".specify/specs/007-own-name"}
+              .specify/specs/007-own-name/checklists/requirements.md # Specification Quality Checklist: Own name … 34 lines
+              .specify/specs/007-own-name/spec.md $spec
+              specs -> .specify/specs
+            > still /speckit.specify --number seven x
+            < text[note-2] --number wants a number, not seven.⏎
+            = end_turn
+            > still /speckit.specify --number 8
+            < text[note-3] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            = end_turn
+            > still /speckit.specify --short-name
+            < text[note-4] --short-name wants a value behind it.⏎
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.specify --number 7 --short-name \"Own Name\" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 007-own-name"
+            asked 1 with speckit_ask
+              tool: "replaced .specify/specs/007-own-name/spec.md: 47 lines"
+        "##]],
+    );
+}
+
+#[test]
+fn a_description_stays_a_description() {
+    check(
+        r#"
+        model: text "hold" | hold
+        > prompt /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DATE]
+        > wait hold
+        > cat .specify/specs/001-a-b/spec.md **
+        > cancel
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DATE]
+            < text[msg-1] hold
+            .specify/specs/001-a-b/spec.md:
+              **Feature Branch**: `001-a-b`
+              **Created**: $DATE
+              **Status**: Draft
+              **Input**: User description: "--x {{7*7}} $ARGUMENTS [DATE]"
+              **Why this priority**: [What people would lose without this story]
+              **Independent Test**: [What a tester does to see this story work while the others do not exist]
+              **Acceptance Scenarios**:
+              1. **Given** [how things stand], **When** [one thing is done], **Then** [what can be seen]
+              2. **Given** [something is wrong or missing], **When** [the same thing is done], **Then** [what can be seen]
+              **Why this priority**: [Why it can wait for the first]
+              **Independent Test**: [What a tester does to see it]
+              **Acceptance Scenarios**:
+              1. **Given** [how things stand], **When** [one thing is done], **Then** [what can be seen]
+              - **FR-001**: [Who or what] MUST [do one thing]
+              - **FR-002**: [Who or what] MUST [do one thing]
+              - **[Entity]**: [what it stands for, what is known of it, what it belongs to]
+              - **SC-001**: [Who reaches what, how often or how fast]
+              - **SC-002**: [What holds, for how many or how long]
+            > cancel
+            < title /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DA…
+            = cancelled
+            asked 0 with speckit_ask
+              user: "/speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 001-a-b"
+        "##]],
+    );
+}
+
+#[test]
+fn another_feature_by_its_number() {
+    check(
+        r#"
+        have spec
+        file .specify/specs/002-music/spec.md $spec
+        file .specify/specs/002-music/research.md $research
+        file .specify/specs/002-music/quickstart.md $quickstart
+        model: call write {"file_path":".specify/specs/002-music/plan.md","content":$plan}
+        model: text "Done."
+        > prompt /speckit.plan --feature 2 Rust
+        > end
+        > cat .specify/feature.json
+        > still /speckit status
+        "#,
+        &expect![[r##"
+            > prompt /speckit.plan --feature 2 Rust
+            < call call-1-0 write "Write .specify/specs/002-music/plan.md" pending {"file_path":".specify/specs/002-music/plan.md","content":"$plan"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/.specify/specs/002-music/plan.md "# Implementation Plan: Music\n\n**Branch**: `002-music` | **Date**: $DATE | **Spec**: [spec.md](spec.md)\n\n**Input**: "… -> "$plan"
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/002-music⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit.plan --feature 2 Rust
+            = end_turn
+            .specify/feature.json:
+              {"feature_directory":".specify/specs/001-photo-albums"}
+            > still /speckit status
+            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, plan⏎⏎This session works on .specify/specs/002-music; the project points at .specify/specs/001-photo-albums (`/speckit use` changes both).⏎⏎Next: `/speckit.tasks`⏎
+            = end_turn
+            asked 0
+              user: "/speckit.plan --feature 2 Rust" + crow:speckit/plan "# Plan how 002-music is built"
+            asked 1
+              tool: "replaced .specify/specs/002-music/plan.md: 59 lines"
+        "##]],
+    );
+}
+
+/// What it says, that it fails, that it says nothing: the folder is the same.
+#[test]
+fn a_name_that_is_none_is_made_of_the_description() {
+    let transcripts = [
+        r#"text "I would call it the great photo album organiser feature""#,
+        r#"text """#,
+        r#"status 500 {"error": "down"}"#,
+    ]
+    .map(|answer| {
+        transcript_of(&format!(
+            r#"
+            model: {answer}
+            model: text "begun" | hold
+            > prompt /speckit.specify Build an application that sorts photos
+            > wait begun
+            > tree
+            > cancel
+            > end
+            "#
+        ))
+    });
+    assert_eq!((&transcripts[0], &transcripts[1]), (&transcripts[1], &transcripts[2]));
+    expect![[r##"
+        > prompt /speckit.specify Build an application that sorts photos
+        < text[msg-1] begun
+        > tree
+          .specify/crow/.gitignore *
+          .specify/crow/lock
+          .specify/feature.json {"feature_directory":".specify/specs/001-build-application-sorts-photos"}
+          .specify/specs/001-build-application-sorts-photos/checklists/requirements.md # Specification Quality Checklist: Build application sorts photos … 34 lines
+          .specify/specs/001-build-application-sorts-photos/spec.md # Feature Specification: Build application sorts photos … 83 lines
+          specs -> .specify/specs
+        > cancel
+        < title /speckit.specify Build an application that sorts photos
+        = cancelled
+        asked 0 without tools
+          user: "Name a directory for this feature:\n\n<request>\nBuild an application that sorts photos\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such"
+        asked 1 with speckit_ask
+          user: "/speckit.specify Build an application that sorts photos" + crow:speckit/specify "# Write the spec of 001-build-application-sorts-photos"
+    "##]].assert_eq(&transcripts[0]);
+}
+
+#[test]
+fn cancelled_while_the_name_is_asked() {
+    check(
+        r#"
+        model: text "photo-" | hold
+        model: text "Hello."
+        > prompt /speckit.specify Photos in albums, by day.
+        > asked 1
+        > cancel
+        > end
+        > hung-up 0
+        > tree
+        > still /speckit status
+        > prompt hello
+        > end
+        "#,
+        &expect![[r#"
+            > prompt /speckit.specify Photos in albums, by day.
+            > cancel
+            < title /speckit.specify Photos in albums, by day.
+            = cancelled
+            > tree
+            > still /speckit status
+            < text[note-1] No feature yet in $HOME/project. Begin with /speckit.constitution or /speckit.specify.⏎
+            = end_turn
+            > prompt hello
+            < text[msg-2] Hello.
+            = end_turn
+            asked 0 without tools
+              user: "Name a directory for this feature:\n\n<request>\nPhotos in albums, by day.\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-al"
+            asked 1
+              user: "/speckit.specify Photos in albums, by day."
+              user: "hello"
+        "#]],
+    );
+}
+
+#[test]
+fn a_description_without_a_word_makes_no_feature() {
+    check(
+        r#"
+        model: text "!?"
+        > prompt /speckit.specify !!!
+        > end
+        > tree
+        "#,
+        &expect![[r#"
+            > prompt /speckit.specify !!!
+            < text[note-1] The name has neither a letter nor a digit; choose one with --short-name, such as user-auth.⏎
+            = end_turn
+            > tree
+            asked 0 without tools
+              user: "Name a directory for this feature:\n\n<request>\n!!!\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-albums`, `export-csv-rep"
+        "#]],
+    );
+}
+
+/// A folder of one's own, then the next number beside the first one; the project points at what was specified last.
+#[test]
+fn one_feature_after_the_other() {
+    check(
+        r#"
+        have spec
+        model: call write {"file_path":"docs/own/spec.md","content":$spec}
+        model: text "Done."
+        model: call write {"file_path":".specify/specs/002-music/spec.md","content":$spec}
+        model: text "Done."
+        > prompt /speckit.specify --dir docs/own Own place
+        > end
+        > cat .specify/feature.json
+        > still /speckit
+        > prompt /speckit.specify --short-name music Songs
+        > end
+        > cat .specify/feature.json
+        > still /speckit
+        "#,
+        &expect![[r##"
+            > prompt /speckit.specify --dir docs/own Own place
+            < call call-1-0 write "Write docs/own/spec.md" pending {"file_path":"docs/own/spec.md","content":"$spec"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/docs/own/spec.md "# Feature Specification: Own\n\n**Feature Branch**: `own`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: User des"… -> "$spec"
+            < text[msg-3] Done.
+            < text[note-1] ⏎**/speckit.specify**⏎- Feature: docs/own⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < title /speckit.specify --dir docs/own Own place
+            = end_turn
+            .specify/feature.json:
+              {"feature_directory":"docs/own"}
+            > still /speckit
+            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `own`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            = end_turn
+            > prompt /speckit.specify --short-name music Songs
+            < call call-5-0 write "Write .specify/specs/002-music/spec.md" pending {"file_path":".specify/specs/002-music/spec.md","content":"$spec"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/002-music/spec.md "# Feature Specification: Music\n\n**Feature Branch**: `002-music`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: "… -> "$spec"
+            < text[msg-7] Done.
+            < text[note-3] ⏎**/speckit.specify**⏎- Feature: .specify/specs/002-music⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            = end_turn
+            .specify/feature.json:
+              {"feature_directory":".specify/specs/002-music"}
+            > still /speckit
+            < text[note-4] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.specify --dir docs/own Own place" + crow:speckit/specify "# Write the spec of own"
+            asked 1 with speckit_ask
+              tool: "replaced docs/own/spec.md: 47 lines"
+            asked 2 with speckit_ask
+              user: "/speckit.specify --short-name music Songs" + crow:speckit/specify "# Write the spec of 002-music"
+            asked 3 with speckit_ask
+              tool: "replaced .specify/specs/002-music/spec.md: 47 lines"
+        "##]],
+    );
+}
