@@ -20,7 +20,7 @@ mod work;
 
 use crow_acp::{Client, Spoken};
 use crow_core::{CommandInfo, Failure, Part, SessionId, Transcript, TurnEnd, Update, slash};
-use crow_speckit::{Asked, Command, Feature, Project, TaskList};
+use crow_speckit::{About, Asked, Command, Feature, Project, TaskList};
 use crow_tools::Workspace;
 
 pub(crate) use self::asking::Open;
@@ -123,6 +123,11 @@ pub(crate) async fn run(
     let said = Said { spoken, untold };
     let done = match wanted {
         Wanted::Command(Err(why)) => Err(why),
+        // The answer would be written down for another feature than the one that it is about.
+        Wanted::Command(Ok(Asked::About(About::Use(_)))) if asking::open(&talk.transcript).is_some() => {
+            Err("a question waits for its answer; answer it, or say `cancel`, and change the feature then"
+                .to_owned())
+        }
         Wanted::Command(Ok(Asked::About(asked))) => about::tell(cx, asked).await?.map(|text| {
             note_to(cx, &text);
             TurnEnd::Done

@@ -2,7 +2,7 @@
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, Form, Formed};
-use crow_core::{Entry, Outcome, Part, Reply, SessionId, Status, Transcript};
+use crow_core::{CallId, Entry, Outcome, Reply, SessionId, Status, Transcript};
 use crow_speckit::{Answer, Command, Question};
 use crow_tools::{Keeper, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -88,12 +88,19 @@ pub(crate) fn open(transcript: &Transcript) -> Option<Open> {
     let question = tools::question(&call.arguments.object()).ok()?;
     let (begun, command) =
         entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, begins(entry)?)))?;
-    let asks = |entry: &Entry| match entry {
-        Entry::Reply(reply) => reply.calls.iter().filter(|call| call.name == ASK).count(),
-        Entry::Prompt(_) | Entry::Result { .. } => 0,
+    let asks: Vec<_> = entries[begun..].iter().flat_map(asks).collect();
+    let is_asked = |entry: &&Entry| match entry {
+        Entry::Result { call, outcome, .. } => asks.contains(call) && is_shown(outcome),
+        Entry::Prompt(_) | Entry::Reply(_) => false,
     };
-    let n_asked = entries[begun..].iter().map(asks).sum();
+    let n_asked = entries[begun..].iter().filter(is_asked).count();
     Some(Open { command, question, n_asked })
+}
+
+/// The calls of a reply that ask something.
+fn asks(entry: &Entry) -> Vec<CallId> {
+    let Entry::Reply(reply) = entry else { return Vec::new() };
+    reply.calls.iter().filter(|call| call.name == ASK).map(|call| call.id).collect()
 }
 
 /// Tells which step a prompt began.

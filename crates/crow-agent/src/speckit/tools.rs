@@ -191,10 +191,7 @@ impl Ask {
                 return Err("a question waits for its answer already; ask one at a time".to_owned());
             }
             if state.n_asked >= self.n_max {
-                return Err(format!(
-                    "{} questions were asked, which is all this step may ask; assume what is usual, and say what you assumed",
-                    self.n_max
-                ));
+                return Err("no more questions may be asked in this step; assume what is usual, and say what you assumed".to_owned());
             }
             state.n_asked += 1;
             // Another one of the same reply has to wait too.
@@ -203,7 +200,13 @@ impl Ask {
         let n_left = || self.n_max - self.desk.state().n_asked;
         match asking::ask(&self.client, &self.session, &question, cx.cut).await {
             Asked::Answered(answer) => {
-                self.desk.state().is_waiting = false;
+                {
+                    let mut state = self.desk.state();
+                    state.is_waiting = false;
+                    if matches!(answer, Answer::NoMore | Answer::Stop) {
+                        state.n_asked = self.n_max;
+                    }
+                }
                 let text = asking::answered(
                     self.record.as_ref(),
                     (&question, &answer),

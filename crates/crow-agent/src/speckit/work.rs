@@ -133,11 +133,13 @@ pub(super) async fn go_on(
         Ok(parts) => parts,
         Err(end) => return Ok(Ok(end)),
     };
+    let n_max = tools::questions_max(command);
+    let n_asked = if answer == Answer::NoMore { n_max } else { n_asked };
     let step = match stand(cx, ground, feature, (command, String::new()), n_asked).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
-    let n_left = tools::questions_max(command).saturating_sub(n_asked);
+    let n_left = n_max.saturating_sub(n_asked);
     let record = step.record();
     let keeper = step.keeper(talk);
     let with = (Some(&keeper as &dyn crow_tools::Keeper), cx.workspace);
