@@ -20,7 +20,7 @@
 //! > put NAME "TEXT"             writes a file of the project, or removes it where no text is given
 //! > cat NAME WORD               shows the lines of a file with a word
 //! > changes NAME PAGE           shows the lines in which a file differs from a page
-//! > told TEXT                   shows how often the first prompt has a text, spelled as in JSON
+//! > told TEXT                   shows how often the last prompt has a text, spelled as in JSON
 //! > tree                        shows all files
 //! ```
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -168,9 +168,9 @@ impl Stage {
             "told" => {
                 let said = serde_json::from_str::<String>(&format!("\"{rest}\"")).expect("a text");
                 let requests = self.server.requests();
-                let messages = requests.iter().flat_map(|request| request["messages"].as_array());
-                let first = messages.flatten().find(|message| message["role"] == "user");
-                let told = first.and_then(|message| message["content"].as_str()).expect("it was asked");
+                let messages = requests.last().and_then(|request| request["messages"].as_array());
+                let last = messages.into_iter().flatten().rfind(|message| message["role"] == "user");
+                let told = last.and_then(|message| message["content"].as_str()).expect("it was asked");
                 self.client.say(format!("told {} times", told.matches(&said).count()));
             }
             "changes" => {

@@ -62,6 +62,7 @@ fn no_more_questions() {
         have spec
         file $F/spec.md $spec-open
         model: ASK
+        model: ASK
         model: text "Then I assume." | call read {"file_path":"$F/spec.md","limit":1}
         model: SETTLE
         model: text "Settled."
@@ -79,14 +80,17 @@ fn no_more_questions() {
             < title /speckit.clarify
             = end_turn
             > prompt no more!
-            < text[msg-4] Then I assume.
-            < call call-4-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","limit":1}
+            < call call-4-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
             < call call-4-0 in_progress
-            < call call-4-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)\n"
-            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-4-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
+            < text[msg-6] Then I assume.
+            < call call-6-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","limit":1}
             < call call-6-0 in_progress
-            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-8] Settled.
+            < call call-6-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)\n"
+            < call call-8-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-10] Settled.
             < text[note-3] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
@@ -95,8 +99,10 @@ fn no_more_questions() {
               tool: "the question was shown to the person; their answer comes as the next message"
               user: "no more!" + crow:speckit/answer "The person wants no more questions. This one stays without an answer:"
             asked 2 with speckit_ask
-              tool: "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)"
+              tool: "no more questions may be asked in this step; assume what is usual, and say what you assumed"
             asked 3 with speckit_ask
+              tool: "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)"
+            asked 4 with speckit_ask
               tool: "edited .specify/specs/001-photo-albums/spec.md in 1 place; match: exact\n    34\t### Functional Requirements\n    35\t\n    36\t- **FR-001**: The application MUST put each photo into the album of its day\n    37\t- **FR-002**: The application MUST "
         "##]],
     );
@@ -201,6 +207,46 @@ fn another_command_is_no_answer() {
               tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
             asked 3
               user: "a"
+        "##]],
+    );
+}
+
+/// The answer is for the feature that the question is about.
+#[test]
+fn another_feature_waits_for_the_answer() {
+    asks(
+        r#"
+        have spec
+        file $F/spec.md $spec-open
+        file .specify/specs/002-music/spec.md $spec
+        model: ASK
+        > prompt /speckit.clarify
+        > end
+        > still /speckit use 2
+        > prompt cancel
+        > end
+        > prompt /speckit use 2
+        > end
+        "#,
+        &expect![[r##"
+            > prompt /speckit.clarify
+            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-1-0 in_progress
+            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-1-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < title /speckit.clarify
+            = end_turn
+            > still /speckit use 2
+            < text[note-2] A question waits for its answer; answer it, or say `cancel`, and change the feature then.⏎
+            = end_turn
+            > prompt cancel
+            < text[note-4] /speckit.clarify ends here. What is written stays.⏎
+            = end_turn
+            > prompt /speckit use 2
+            < text[note-5] Now at `.specify/specs/002-music`: spec⏎
+            = end_turn
+            asked 0 with speckit_ask
+              user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
         "##]],
     );
 }
@@ -412,6 +458,7 @@ fn two_at_once() {
         > end
         > prompt a
         > end
+        > told you may ask 4 more
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
@@ -431,6 +478,7 @@ fn two_at_once() {
             < text[msg-7] Settled.
             < text[note-3] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
+            told 1 times
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
             asked 1 with speckit_ask
@@ -516,7 +564,7 @@ fn the_limit() {
             < call call-5-0 completed "The person answered: third words\n(That was the last question you may ask.)"
             < call call-7-0 speckit_ask "Four?" pending {"question":"Four?"}
             < call call-7-0 in_progress
-            < call call-7-0 failed "3 questions were asked, which is all this step may ask; assume what is usual, and say what you assumed"
+            < call call-7-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
             < text[msg-9] Then not.
             < text[note-1] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Ask me.
@@ -530,7 +578,7 @@ fn the_limit() {
             asked 3 with speckit_ask
               tool: "The person answered: third words\n(That was the last question you may ask.)"
             asked 4 with speckit_ask
-              tool: "3 questions were asked, which is all this step may ask; assume what is usual, and say what you assumed"
+              tool: "no more questions may be asked in this step; assume what is usual, and say what you assumed"
         "##]],
     );
 }
@@ -577,7 +625,7 @@ fn the_limit_across_prompts() {
             > prompt three
             < call call-10-0 speckit_ask "Four?" pending {"question":"Four?"}
             < call call-10-0 in_progress
-            < call call-10-0 failed "3 questions were asked, which is all this step may ask; assume what is usual, and say what you assumed"
+            < call call-10-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
             < text[msg-12] Then not.
             < text[note-7] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             = end_turn
@@ -593,7 +641,7 @@ fn the_limit_across_prompts() {
               tool: "the question was shown to the person; their answer comes as the next message"
               user: "three" + crow:speckit/answer "The person has answered your question."
             asked 4 with speckit_ask
-              tool: "3 questions were asked, which is all this step may ask; assume what is usual, and say what you assumed"
+              tool: "no more questions may be asked in this step; assume what is usual, and say what you assumed"
         "##]],
     );
 }
