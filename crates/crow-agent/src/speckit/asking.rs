@@ -108,6 +108,11 @@ fn begins(entry: &Entry) -> Option<Command> {
     told(entry).find_map(Command::parse)
 }
 
+/// Tells whether a prompt says what a run of tasks stands for.
+pub(super) fn begins_run(entry: &Entry) -> bool {
+    begins(entry) == Some(Command::Implement)
+}
+
 /// Tells whether a prompt says something of the workflow.
 pub(super) fn speaks_of_it(entry: &Entry) -> bool {
     told(entry).next().is_some()

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::handle::MoreWords;
 use crate::run_turn::Conversation;
+use crate::speckit::asking;
 use crate::speckit::beside;
 use crate::speckit::record::off;
 use crate::speckit::scope::TaskResult;
@@ -120,6 +121,10 @@ impl Run<'_, '_> {
         let current = vec![facts_of(list, task)];
         let prompt = match self.opening.take() {
             Some(words) => opened(step, words, current).await?,
+            // A compaction took away what the step stands for.
+            None if !talk.transcript.entries().iter().any(asking::begins_run) => {
+                vec![step.opening(current).await?]
+            }
             None => {
                 let text = step.aside(Aside::Task, |facts| facts.tasks.current = current).await?;
                 vec![hidden("task", text)]

@@ -37,7 +37,7 @@ fn a_copy_works_on_the_same_feature() {
 }
 
 #[test]
-fn a_compaction_in_the_middle_of_a_run_changes_nothing() {
+fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
     // More than fits beside the tools and the first prompts.
     let long: String = (0..1300).map(|line| format!("line {line:04} of a long file\n")).collect();
     let played = stage::played(&format!(
@@ -52,12 +52,13 @@ fn a_compaction_in_the_middle_of_a_run_changes_nothing() {
         aside: text "We build photo albums."
         aside: text "complete"
         model: call read {{"file_path":"a.txt"}}
-        model: call read {{"file_path":"b.txt"}} 
+        model: call read {{"file_path":"b.txt"}}
         model: call speckit_task {{"id":"T001","state":"done","note":"made"}}
         model: call speckit_task {{"id":"T002","state":"done","note":"made"}}
         model: call speckit_task {{"id":"T003","state":"done","note":"made"}}
         > prompt /speckit.implement
         > end
+        > told three honest attempts at one obstacle
         > ticks
         "###
     ));
@@ -79,7 +80,7 @@ fn a_compaction_in_the_middle_of_a_run_changes_nothing() {
         asked user: <person>⏎/speckit.implement⏎[attached: crow:speckit/implement]⏎# Build 001-photo-albums, task by task⏎⏎You build what the documents describe. Crow, the program … (T001)
         asked user: Hold your notes against what you read. List what they lack that the agent needs, above all facts, names, numbers, paths and constraints that the person stated; …
         asked tool:      1	line 0000 of a long file⏎     2	line 0001 of a long file⏎     3	line 0002 of a long file⏎     4	line 0003 of a long file⏎     5	line 0004 of a long file⏎…
-        asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+        asked tool: T001 is done + user: <crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
         asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
     "#]].assert_eq(&shown);
 }
