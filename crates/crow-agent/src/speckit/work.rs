@@ -1,14 +1,15 @@
 //! How a step goes: what has to be there is checked first, and costs nothing where it is missing; then Crow lays out what
 //! needs no model, the model does the rest, and what it wrote is checked.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crow_acp::Spoken;
 use crow_core::{Failure, Mode, Part, TurnEnd};
 use crow_speckit::{
-    Answer, AnswerFacts, Aside, Baseline, Command, Created, Feature, Guard, Invocation, NewFeature,
-    Numbering, Project, Snapshot, SpeckitError, TaskList, When, check_needs, create, init, needs_of,
+    Answer, AnswerFacts, Aside, Baseline, Command, Created, Done, Feature, Guard, Invocation, NewFeature,
+    Numbering, Project, Snapshot, SpeckitError, TaskList, When, check_needs, create, flip, init, needs_of,
     setup_plan, usual_numbering, write_pointer,
 };
 use tokio::sync::mpsc;
@@ -197,7 +198,8 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
 
 fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitError> {
     let command = asked.command;
-    let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+    let text = Project::read(&feature.tasks())?.unwrap_or_default();
+    let list = TaskList::parse(&text);
     let unmet = |why: &str, next| Err(SpeckitError::Unmet { why: why.to_owned(), next: Some(next) });
     if list.tasks.is_empty() {
         return unmet("there is no task in tasks.md", Command::Tasks);
@@ -219,7 +221,13 @@ fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitE
         );
         return Err(SpeckitError::Invalid(why));
     }
-    Ok(())
+    // What cannot be ticked is better known before it is done.
+    let mut seen = HashSet::new();
+    let twice = list.tasks.iter().find(|task| !seen.insert(&task.id));
+    match twice.filter(|_| command == Command::Implement).map(|task| flip(&text, &task.id, Done::Yes)) {
+        Some(Err(error)) => Err(SpeckitError::Invalid(format!("a tick would be lost: {error}"))),
+        Some(Ok(_)) | None => Ok(()),
+    }
 }
 
 /// What the person said as the beginning of a prompt; the other side is how the turn ends instead.
