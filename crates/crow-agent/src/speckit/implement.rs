@@ -116,6 +116,9 @@ impl Run<'_, '_> {
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
         let step = self.step;
+        if step.cx.is_over() {
+            return Ok(TurnEnd::Cancelled);
+        }
         step.scope.desk.hand_out(task.id.as_str());
         step.tell_plan(std::slice::from_ref(&task.id)).await?;
         let current = vec![facts_of(list, task)];
@@ -208,15 +211,21 @@ impl Run<'_, '_> {
         at_work: &[TaskId],
         talk: &Conversation,
     ) -> Result<(), Failure> {
+        let result = match result {
+            TaskResult::Done { note } => self
+                .step
+                .tick(id, talk)
+                .await
+                .map(|()| note)
+                .map_err(|why| format!("it could not be marked: {why}")),
+            TaskResult::Failed { why } => Err(why),
+        };
         match result {
-            TaskResult::Done { note } => match self.step.tick(id, talk).await {
-                Ok(()) => {
-                    self.step.note(&format!("✓ {id}{}\n", colon(&note)));
-                    self.progress.done.push((id.clone(), note));
-                }
-                Err(why) => self.progress.failed.push((id.clone(), format!("it could not be marked: {why}"))),
-            },
-            TaskResult::Failed { why } => {
+            Ok(note) => {
+                self.step.note(&format!("✓ {id}{}\n", colon(&note)));
+                self.progress.done.push((id.clone(), note));
+            }
+            Err(why) => {
                 self.step.note(&format!("✗ {id}{}\n", colon(&why)));
                 self.progress.failed.push((id.clone(), why));
             }

@@ -42,12 +42,12 @@ pub(super) fn implemented(progress: &Progress, list: &TaskList, end: &TurnEnd) -
     if n_done < n_all {
         let why = match end {
             _ if !progress.failed.is_empty() => "Mend that or the task list; the run",
+            TurnEnd::Done => "The run",
             TurnEnd::Cancelled => "Stopped; the run",
-            TurnEnd::Done
-            | TurnEnd::OutputLimit
-            | TurnEnd::RequestLimit
-            | TurnEnd::Refused
-            | TurnEnd::Failed(_) => "The run",
+            TurnEnd::OutputLimit => "The model's answer became too long; the run",
+            TurnEnd::RequestLimit => "As many requests as one turn may have were made; the run",
+            TurnEnd::Refused => "The model refused; the run",
+            TurnEnd::Failed(_) => "The model could not be asked; the run",
         };
         text.push_str(&format!("\n{why} goes on with {} at the first open task.\n", Command::Implement));
     }
