@@ -586,3 +586,41 @@ fn who_finds_no_room_comes_later() {
         "#]],
     );
 }
+
+#[test]
+fn killed_nothing_is_left_of_them_and_their_tasks_are_open() {
+    check(
+        &format!(
+            r###"
+            config: permissions: {{ mode: auto }}
+            config: speckit: {{ parallel: always }}
+            {LIST}
+            {ONE}: {}
+            {TWO}: hold
+            > prompt /speckit.implement
+            > wait in_progress T002
+            > held
+            > asked 2
+            > kill
+            > gone
+            > ticks
+            > load
+            > wait < plan
+            "###,
+            leashed()
+        ),
+        &expect![[r#"
+            > prompt /speckit.implement
+            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
+            > kill
+            # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
+            > load
+            < prompt[msg-0] /speckit.implement
+            < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
+            child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
+        "#]],
+    );
+}

@@ -518,9 +518,10 @@ fn a_task_that_is_gone_when_it_is_done_is_said() {
             < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-1-0 in_progress
             < call call-1-0 completed "T001 is done"
+            < text[note-1] ✗ T001: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎
             < plan pending T002 Make b.txt
             < plan pending T002 Make b.txt
-            < text[note-1] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-2] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [ ] T002 Make b.txt
@@ -590,6 +591,26 @@ fn a_finished_list_names_converge_and_costs_nothing() {
             < text[note-1] Every task is done; /speckit.converge finds out what the code still lacks.⏎
             = end_turn
             # [x] T001; 0 bytes differ, 0 more or less
+        "#]],
+    );
+}
+
+#[test]
+fn an_id_that_two_tasks_have_is_said_before_anything_is_done() {
+    check(
+        r###"
+        tasks - [ ] T001 Make a.txt
+        tasks - [ ] T002 Make b.txt
+        tasks - [ ] T001 Make c.txt
+        > prompt /speckit.implement
+        > end
+        > ticks
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < text[note-1] A tick would be lost: tasks.md has T001 twice, in lines 1 and 3; give one of them another id.⏎
+            = end_turn
+            # [ ] T001 [ ] T002 [ ] T001; 0 bytes differ, 0 more or less
         "#]],
     );
 }

@@ -180,7 +180,7 @@ fn too_many_requests_end_the_run_as_such() {
             < call call-6-0 in_progress
             < call call-6-0 failed "could not read a.txt: it does not exist"
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = max_turn_requests
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -216,7 +216,7 @@ fn an_error_of_the_model_ends_the_run_as_such() {
             < plan completed T001 Make a.txt, pending T002 Make b.txt
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             ! "provider_overloaded" "`fake` is overloaded or broken (500): out of order; try again later"
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
@@ -233,6 +233,43 @@ fn an_error_of_the_model_ends_the_run_as_such() {
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)> + user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
+        "#]],
+    );
+}
+
+#[test]
+fn cancelled_between_two_tasks_nothing_more_is_asked() {
+    check(
+        r###"
+        tasks - [ ] T001 Make a.txt
+        tasks - [ ] T002 [P] Make b.txt
+        tasks - [ ] T003 [P] Make c.txt
+        model: call speckit_task {"id":"T001","state":"done","note":"made"}
+        > answer silence
+        > prompt /speckit.implement
+        > wait -> silence
+        > cancel
+        > end
+        > ticks
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "T001 is done"
+            < text[note-2] ✓ T001: made⏎
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-3-100003 speckit "Give T002, T003 to 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
+            ? Give T002, T003 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> silence
+            > cancel
+            < takes its question back
+            < call call-3-100003 failed
+            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            = cancelled
+            # [X] T001 [ ] T002 [ ] T003; 1 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
         "#]],
     );
 }
