@@ -2,7 +2,7 @@
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, Form, Formed};
-use crow_core::{CallId, Entry, Outcome, Reply, SessionId, Status, Transcript};
+use crow_core::{CallId, Entry, Outcome, Part, Reply, SessionId, Status, Transcript};
 use crow_speckit::{Answer, Command, Question};
 use crow_tools::{Keeper, Workspace};
 use tokio_util::sync::CancellationToken;
