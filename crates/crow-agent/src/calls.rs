@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question, Subject};
 use crow_core::{
-    Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Outcome, Prints, Roots,
-    Status, Touch, Update, Verdict, approval, judge, waits_for,
+    Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Mode, Outcome, Prints, Roots,
+    Status, ToolKind, Touch, Update, Verdict, approval, judge, waits_for,
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -228,17 +228,11 @@ impl Gate {
     fn new(cx: &TurnCx<'_>, talk: &mut Conversation) -> Self {
         let settings = cx.kit.settings();
         let supplies = cx.stock.now();
-        let folders = supplies.folders().map(|folder| folder.display().to_string());
         Self {
             asking: Mutex::default(),
             grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
             told: std::mem::take(&mut talk.told),
-            roots: Roots {
-                work: spelled(cx.workspace.roots()),
-                readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
-                protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
-                repository: spelled(&cx.workspace.repositories()),
-            },
+            roots: roots(cx, &settings, &supplies),
             settings,
             supplies,
             turn: talk.turn,
@@ -276,7 +270,7 @@ impl Gate {
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let verdict = judge(&self.law(cx, facets), &self.grants(), &call.name, facets);
         match cx.scope {
-            Some(scope) => scope.narrowed(verdict, &facets.touch),
+            Some(scope) => scope.narrowed(verdict, (&call.name, &facets.touch)),
             None => verdict,
         }
     }
@@ -284,6 +278,38 @@ impl Gate {
     /// Tells who approved a call that needs no question.
     fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
         approval(&self.law(cx, facets), &call.name, facets)
+    }
+}
+
+fn roots(cx: &TurnCx<'_>, settings: &KitSettings, supplies: &Supplies) -> Roots {
+    let folders = supplies.folders().map(|folder| folder.display().to_string());
+    Roots {
+        work: spelled(cx.workspace.roots()),
+        readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
+        protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
+        repository: spelled(&cx.workspace.repositories()),
+    }
+}
+
+/// Says why Crow itself may not write a file for the person: what is forbidden for good holds for it too.
+pub(crate) fn forbidden_write(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
+    let (settings, supplies) = (cx.kit.settings(), cx.stock.now());
+    let roots = roots(cx, &settings, &supplies);
+    let law = Law { mode: Mode::Auto, rules: &supplies.rules, roots: &roots, resolve: &crow_tools::resolve };
+    let facets = Facets {
+        title: String::new(),
+        kind: ToolKind::Edit,
+        locations: Vec::new(),
+        touch: Touch::Writes(vec![crow_tools::resolve(path).display().to_string()]),
+    };
+    match judge(&law, &Grants::default(), "write", &facets) {
+        Verdict::Deny(why) => Some(format!("{} is not written: {why}", path.display())),
+        Verdict::Ask { why, .. } => Some(format!(
+            "{} is not written: {}",
+            path.display(),
+            why.unwrap_or_else(|| "it is protected".to_owned())
+        )),
+        Verdict::Allow => None,
     }
 }
 

@@ -8,6 +8,7 @@ use crow_core::{
     ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
+use crow_speckit::Baseline;
 use crow_store::{Delivery, DeliveryId, Draft, StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -61,6 +62,8 @@ pub(crate) struct Conversation {
     pub(crate) told: Told,
     /// Place of the prompt whose turn runs.
     pub(crate) turn: u64,
+    /// What a step that waits for an answer is held against when it is over.
+    pub(crate) before: Option<Box<Baseline>>,
 }
 
 /// What the store holds of a conversation between turns.

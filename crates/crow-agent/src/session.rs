@@ -7,6 +7,7 @@ mod options;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket, Until};
 use crow_core::{
@@ -29,6 +30,9 @@ use crate::supplies::Stock;
 use crate::tasks::Door;
 use crate::toolbox::Toolbox;
 use crate::turn_job::{TurnJob, Work};
+
+/// How long a session that is opened waits for the folder of its project; a disk that hangs holds nobody up.
+const RECALL_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Prompts that may wait behind a turn: people type them.
 const WAITING_MAX: usize = 16;
@@ -150,7 +154,10 @@ pub(crate) fn start(
         let _gone = gone.drop_guard();
         if !is_new {
             session.look_for_mail();
-            speckit::recall(&session.kit, (&session.client, &session.id), &session.workspace).await;
+            let recalled = speckit::recall(&session.kit, (&session.client, &session.id), &session.workspace);
+            if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
+                tracing::warn!(session = %session.id, "the disk of its project does not answer");
+            }
         }
         session.run().await;
     });

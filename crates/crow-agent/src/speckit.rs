@@ -9,6 +9,7 @@ mod git;
 mod ground;
 mod hooking;
 mod implement;
+mod layout;
 mod record;
 mod report;
 mod scope;
@@ -19,7 +20,7 @@ mod tools;
 mod work;
 
 use crow_acp::{Client, Spoken};
-use crow_core::{CommandInfo, Failure, Part, SessionId, Transcript, TurnEnd, Update, slash};
+use crow_core::{CommandInfo, Failure, Mode, Part, SessionId, Transcript, TurnEnd, Update, slash};
 use crow_speckit::{About, Asked, Command, Feature, Project, TaskList};
 use crow_tools::Workspace;
 
@@ -37,6 +38,19 @@ pub(crate) enum Wanted {
     Command(Result<Asked, String>),
     /// The answer to a question.
     Answer(Open),
+}
+
+impl Wanted {
+    /// Tells whether Crow itself would change files for it.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Command(Ok(Asked::Step(asked))) => asked.command != Command::Analyze,
+            Self::Command(Ok(Asked::About(about))) => matches!(about, About::Use(_) | About::Init),
+            // A model asks for what it writes, and is refused.
+            Self::Command(Ok(Asked::Extension { .. }) | Err(_)) => false,
+            Self::Answer(open) => open.command != Command::Analyze,
+        }
+    }
 }
 
 /// Reads what was said as one of our commands.
@@ -121,6 +135,10 @@ pub(crate) async fn run(
     words: Words<'_>,
 ) -> Result<TurnEnd, Failure> {
     let said = Said { spoken, untold };
+    if cx.standing.borrow().mode == Mode::Plan && wanted.writes() {
+        note_to(cx, "Plan mode only reads, and this writes files; change the mode first, with /mode.");
+        return Ok(TurnEnd::Done);
+    }
     let done = match wanted {
         Wanted::Command(Err(why)) => Err(why),
         // The answer would be written down for another feature than the one that it is about.

@@ -187,7 +187,12 @@ impl Asked {
         if let Some(command) = Command::parse(step) {
             return Some(invocation(command, arguments).map(Self::Step));
         }
-        let (extension, command) = rest.strip_prefix('.')?.split_once('.')?;
+        let Some((extension, command)) = rest.strip_prefix('.')?.split_once('.') else {
+            let names = Command::ALL.map(|command| format!("/speckit.{}", command.as_str())).join(", ");
+            return Some(Err(format!(
+                "There is no /{name}. The steps are {names}; /speckit tells where they stand."
+            )));
+        };
         let is_named = !extension.is_empty() && !command.is_empty();
         is_named.then(|| Ok(Self::Extension { name: name.to_owned(), text: arguments.to_owned() }))
     }

@@ -17,11 +17,6 @@ pub(super) async fn tell(cx: &TurnCx<'_>, asked: About) -> Result<Result<String,
     if let About::Use(named) = asked {
         return take(cx, ground, named).await;
     }
-    if asked == About::Init && cx.standing.borrow().mode == crow_core::Mode::Plan {
-        return Ok(Err(
-            "/speckit init writes files, and plan mode only reads; change the mode first".to_owned()
-        ));
-    }
     Ok(off(move || match asked {
         About::Status => status(&ground),
         About::Init => init(&ground),
@@ -42,7 +37,7 @@ fn status(ground: &Ground) -> Result<String, SpeckitError> {
     let current = ground.feature(None);
     if let Ok((elsewhere, _)) = &current
         && elsewhere.dir.is_dir()
-        && !all.iter().any(|feature| feature.dir == elsewhere.dir)
+        && !all.iter().any(|feature| crow_tools::resolve(&feature.dir) == crow_tools::resolve(&elsewhere.dir))
     {
         all.push(elsewhere.clone());
     }
@@ -84,7 +79,9 @@ async fn take(cx: &TurnCx<'_>, ground: Ground, named: String) -> Result<Result<S
             let why = format!("there is no folder {}", on.project.shown(&feature.dir));
             return Err(SpeckitError::Invalid(why));
         }
-        write_pointer(&on.project, &feature.dir)?;
+        if !on.settings.variables.no_persist {
+            write_pointer(&on.project, &feature.dir)?;
+        }
         let text = format!("Now at `{}`: {}\n", on.project.shown(&feature.dir), report::stands(&feature)?);
         Ok((feature, text))
     })

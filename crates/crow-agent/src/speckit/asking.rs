@@ -2,12 +2,13 @@
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, Form, Formed};
-use crow_core::{CallId, Entry, Outcome, Part, Reply, SessionId, Status, Transcript};
-use crow_speckit::{Answer, Command, Question};
+use crow_core::{CallId, Entry, Failure, Outcome, Part, Reply, SessionId, Status, Transcript};
+use crow_speckit::{Answer, AnswerFacts, Aside, Command, Question};
 use crow_tools::{Keeper, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::speckit::record::Record;
+use crate::speckit::step::Step;
 use crate::speckit::tools::{self, ASK};
 use crate::supplies::OWN_SCHEME;
 
@@ -33,8 +34,13 @@ pub(super) async fn ask(
     let options = question.shown().into_iter();
     let options = options
         .map(|choice| crow_acp::Choice { label: choice.label.clone(), meaning: choice.meaning.clone() });
-    let form = Form { message: question.question.clone(), options: options.collect(), free_text: true };
+    // Nobody must take it for a question of Crow's own, such as one for permission.
+    let message = format!("The model asks: {}", question.question);
+    let form = Form { message, options: options.collect(), free_text: true };
     match client.elicit(session, &form, cut).await {
+        Formed::Chosen(text) if question.options.iter().any(|choice| choice.label == text) => {
+            Asked::Answered(Answer::Given(text))
+        }
         Formed::Chosen(text) => Asked::Answered(question.read(&text)),
         Formed::Declined => Asked::Answered(Answer::NoMore),
         Formed::Cancelled => Asked::Cancelled,
@@ -42,23 +48,32 @@ pub(super) async fn ask(
     }
 }
 
-/// Writes an answer down where it belongs; gives what the model is told of it.
-pub(super) async fn answered(
+/// Writes an answer down where it belongs.
+pub(super) async fn written(
     record: Option<&Record>,
     (question, answer): (&Question, &Answer),
-    n_left: usize,
     (keeper, workspace): (Option<&dyn Keeper>, &Workspace),
-) -> Result<String, String> {
-    let mut text = tools::told(answer, n_left);
-    if let (Some(record), Answer::Given(given)) = (record, answer) {
-        record.add((&question.question, given), keeper, workspace).await?;
-        text.push_str(&format!(
-            "\nCrow wrote both under Clarifications in {}. Carry it into the section it concerns now, before you ask \
-             anything else.",
-            record.spec.display()
-        ));
+) -> Result<(), String> {
+    match (record, answer) {
+        (Some(record), Answer::Given(given)) => {
+            record.add((&question.question, given), keeper, workspace).await
+        }
+        (Some(_) | None, _) => Ok(()),
     }
-    Ok(text)
+}
+
+/// What the model is told of an answer that came as a prompt.
+pub(super) async fn told(
+    step: &Step<'_>,
+    (question, answer): (&Question, &Answer),
+    left: usize,
+) -> Result<String, Failure> {
+    let answer = match answer {
+        Answer::Given(text) => text.clone(),
+        Answer::NoMore | Answer::Stop => String::new(),
+    };
+    let facts = AnswerFacts { question: question.question.clone(), answer, left };
+    step.aside(Aside::Answer, |all| all.answer = facts).await
 }
 
 /// What waits for the person's word: which step asked what, and how often it has asked.
@@ -105,7 +120,7 @@ fn asks(entry: &Entry) -> Vec<CallId> {
 
 /// Tells which step a prompt began.
 fn begins(entry: &Entry) -> Option<Command> {
-    told(entry).find_map(Command::parse)
+    names(entry).find_map(Command::parse)
 }
 
 /// Tells whether a prompt says what a run of tasks stands for.
@@ -115,11 +130,11 @@ pub(super) fn begins_run(entry: &Entry) -> bool {
 
 /// Tells whether a prompt says something of the workflow.
 pub(super) fn speaks_of_it(entry: &Entry) -> bool {
-    told(entry).next().is_some()
+    names(entry).next().is_some()
 }
 
 /// What a prompt says of the workflow, by the names that [`super::step::hidden`] gave.
-fn told(entry: &Entry) -> impl Iterator<Item = &str> {
+fn names(entry: &Entry) -> impl Iterator<Item = &str> {
     let parts = match entry {
         Entry::Prompt(prompt) => prompt.parts.as_slice(),
         Entry::Reply(_) | Entry::Result { .. } => &[],

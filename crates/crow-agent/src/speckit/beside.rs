@@ -45,8 +45,10 @@ pub(super) async fn ask(step: &Step<'_>, asked: &[Task], talk: &Conversation) ->
         Parallel::Always => return Leave { is_given: true, lasts: true },
         Parallel::Ask => {}
     }
+    // The others are asked about when it is their turn.
+    let asked = &asked[..asked.len().min(CHILDREN_MAX)];
     let ids: Vec<&str> = asked.iter().map(|task| task.id.as_str()).collect();
-    let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len().min(CHILDREN_MAX));
+    let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
     let lines = asked.iter().map(|task| format!("{} {}", task.id, task.text));
     let content = vec![Content::Text(lines.collect::<Vec<_>>().join("\n"))];
     let answered = step.confirm((&title, content), OfferAlways::Yes, talk).await;
@@ -105,15 +107,20 @@ pub(super) async fn start<'a>(
     talk: &Conversation,
 ) -> Result<Family<'a>, Failure> {
     let mut family = Family { step, at_work: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
+    let asked = &asked[..asked.len().min(CHILDREN_MAX)];
     let all: Vec<TaskFacts> = asked.iter().map(|task| implement::facts_of(list, task)).collect();
-    for (at, task) in asked.iter().enumerate().take(CHILDREN_MAX) {
+    // Whatever can fail comes before the first of them is there.
+    let mut prompts = Vec::new();
+    for (at, own) in all.iter().enumerate() {
         let beside = all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, facts)| facts.clone());
-        let (current, beside) = (vec![all[at].clone()], beside.collect());
+        let (current, beside) = (vec![own.clone()], beside.collect());
         let prompt = step.aside(Aside::Child, |facts| {
             facts.tasks.current = current;
             facts.tasks.beside = beside;
         });
-        let prompt = prompt.await?;
+        prompts.push(prompt.await?);
+    }
+    for (task, prompt) in asked.iter().zip(prompts) {
         let (call, facets) = (step.call(talk), facets(task));
         let announced = Update::Call {
             call,

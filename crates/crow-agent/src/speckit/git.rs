@@ -1,17 +1,17 @@
-//! What the bundled `git` extension does, as commands that Crow runs in the model's place: judged, shown and stored like any
-//! other, and no model has to be asked for them.
+//! What bundled extensions do, as calls that Crow makes in the model's place: judged, shown and stored like any other, and no
+//! model has to be asked for them.
 
-use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Reply, Status};
-use crow_speckit::{
-    BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, Feature, GitConfig, Hook,
-    SpeckitError, branch, branches, exact_branch, features, is_repository,
-};
-use serde_json::Map;
+use std::path::Path;
 
 use crate::calls::run_calls;
 use crate::clock;
 use crate::run_turn::{Conversation, TurnCx};
 use crate::speckit::hooking::Moment;
+use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Reply, Status};
+use crow_speckit::{
+    BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, Feature, GitConfig, Hook,
+    SpeckitError, branch, branches, exact_branch, features, is_repository,
+};
 
 const INITIALIZE: &str = "speckit.git.initialize";
 const FEATURE: &str = "speckit.git.feature";
@@ -20,36 +20,55 @@ pub(super) const COMMIT: &str = "speckit.git.commit";
 /// How Crow does what a hook asks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By these commands, one after the other.
-    Commands(Vec<String>),
+    /// By these calls, one after the other.
+    Calls(Vec<OwnCall>),
     /// There is nothing to do.
     Nothing,
     /// By the model.
     Model,
 }
 
+/// A call that Crow makes in the model's place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OwnCall {
+    tool: &'static str,
+    arguments: Vec<(&'static str, String)>,
+}
+
+impl OwnCall {
+    /// Writes a file.
+    pub(super) fn write(path: &Path, text: String) -> Self {
+        Self { tool: "write", arguments: vec![("file_path", path.display().to_string()), ("content", text)] }
+    }
+
+    fn command(line: String) -> Self {
+        Self { tool: "terminal", arguments: vec![("command", line)] }
+    }
+}
+
 /// Finds the commands for a hook. Blocks.
 pub(super) fn way(moment: &Moment<'_>, hook: &Hook) -> Result<Way, SpeckitError> {
-    let (project, is_there) = (&moment.ground.project, is_repository(moment.ground.project.root()));
+    let project = &moment.ground.project;
+    let (is_there, git) = (is_repository(project.root()), git_in(moment));
     if ![INITIALIZE, FEATURE, COMMIT].contains(&hook.command.as_str()) {
         return Ok(Way::Model);
     }
     let config = GitConfig::read(project)?;
     Ok(match hook.command.as_str() {
         INITIALIZE if is_there => Way::Nothing,
-        INITIALIZE => Way::Commands(vec![
-            "git init --quiet".to_owned(),
-            "git add .".to_owned(),
-            format!("git commit --quiet --message {}", quoted(&config.init_commit_message)),
+        INITIALIZE => commands([
+            format!("{git} init --quiet"),
+            format!("{git} add ."),
+            format!("{git} commit --quiet --message {}", quoted(&config.init_commit_message)),
         ]),
         FEATURE if !is_there => Way::Nothing,
         FEATURE => new_branch(moment, &config)?,
         _ => match config.commit_message(moment.when, moment.command) {
             Some(_) if is_there && config.commit_style == CommitStyle::Conventional => Way::Model,
-            Some(message) if is_there => Way::Commands(vec![
-                "git add .".to_owned(),
+            Some(message) if is_there => commands([
+                format!("{git} add ."),
                 // Where nothing changed there is nothing to commit.
-                format!("git diff --cached --quiet || git commit --quiet --message {}", quoted(&message)),
+                format!("{git} diff --cached --quiet || {git} commit --quiet --message {}", quoted(&message)),
             ]),
             Some(_) | None => Way::Nothing,
         },
@@ -84,7 +103,20 @@ fn new_branch(moment: &Moment<'_>, config: &GitConfig) -> Result<Way, SpeckitErr
             branch(config, &facts, &BranchWish { number, short_name, description: &asked.text })?
         }
     };
-    Ok(Way::Commands(vec![format!("git checkout --quiet -b {}", quoted(&named.name))]))
+    Ok(commands([format!("{} checkout --quiet -b {}", git_in(moment), quoted(&named.name))]))
+}
+
+fn commands<const N: usize>(lines: [String; N]) -> Way {
+    Way::Calls(lines.map(OwnCall::command).into())
+}
+
+/// How git is called from the session's folder for the project.
+fn git_in(moment: &Moment<'_>) -> String {
+    let root = moment.ground.project.root();
+    match root == moment.ground.cwd {
+        true => "git".to_owned(),
+        false => format!("git -C {}", quoted(&root.display().to_string())),
+    }
 }
 
 /// Spells a word for a shell.
@@ -92,14 +124,16 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Runs a command as a call that the model might have made; tells whether it was done.
-pub(super) async fn run(cx: &TurnCx<'_>, talk: &mut Conversation, line: String) -> Result<bool, Failure> {
+/// Runs a call as one that the model might have made; tells whether it was done.
+pub(super) async fn run(cx: &TurnCx<'_>, talk: &mut Conversation, own: OwnCall) -> Result<bool, Failure> {
     let seq = talk.transcript.next_seq();
     let call = Call {
         id: CallId::at(seq, 0),
         provider_id: format!("crow_{seq}"),
-        name: "terminal".to_owned(),
-        arguments: Arguments::Valid(Map::from_iter([("command".to_owned(), line.into())])),
+        name: own.tool.to_owned(),
+        arguments: Arguments::Valid(
+            own.arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
+        ),
     };
     let reply = Reply {
         id: MessageId::at(seq),

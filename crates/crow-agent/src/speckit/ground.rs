@@ -10,6 +10,7 @@ use crate::clock;
 use crate::kit::WorkflowSettings;
 use crate::run_turn::{TurnCx, store_failure};
 use crate::speckit::record::off;
+use crate::supplies;
 
 /// Where a session stands.
 #[derive(Debug, Clone)]
@@ -32,13 +33,27 @@ impl Ground {
         let settings = cx.kit.settings();
         let (workflow, cwd) = (settings.workflow.clone(), crow_tools::resolve(cx.workspace.cwd()));
         let prompts_dir = settings.prompts_dir.clone();
+        let roots = cx.workspace.roots().to_vec();
         Ok(off(move || {
             let found = Project::find(&cwd, workflow.variables.init_dir.as_deref())?;
-            let project = found.unwrap_or_else(|| Project::at(&cwd));
+            // Above the session's folders and its repository nobody asked for anything to be written.
+            let repository = supplies::root(&cwd);
+            let is_ours = |project: &Project| {
+                let root = project.root();
+                workflow.variables.init_dir.is_some()
+                    || root.starts_with(repository)
+                    || roots.iter().any(|own| root.starts_with(own))
+            };
+            let project = found.filter(is_ours).unwrap_or_else(|| Project::at(&cwd));
             // A session that went elsewhere works on something else.
             let row = row.filter(|row| project.root().to_str() == Some(&row.project_root));
             Ok(Self {
-                bound: row.as_ref().and_then(|row| row.feature_dir.clone()).map(PathBuf::from),
+                // Who took it back, or went to another branch, works on something else.
+                bound: row
+                    .as_ref()
+                    .and_then(|row| row.feature_dir.clone())
+                    .map(PathBuf::from)
+                    .filter(|dir| dir.is_dir()),
                 last: row.and_then(|row| Command::parse(row.last_command.as_deref()?)),
                 project,
                 settings: workflow,
@@ -47,6 +62,19 @@ impl Ground {
             })
         })
         .await)
+    }
+
+    /// What the person should know before a step.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let root = self.project.root();
+        let is_above = self.cwd != root && self.cwd.starts_with(root);
+        let note = || {
+            format!(
+                "The project is in {}, above this session's folder: its files may be asked about.",
+                root.display()
+            )
+        };
+        is_above.then(note).into_iter().collect()
     }
 
     /// Finds the feature that is meant, and who said so.
@@ -79,8 +107,10 @@ impl Ground {
             last_command: last.or(self.last).map(|last| last.as_str().to_owned()),
             updated: clock::now(),
         };
-        cx.workspace.set_variables(variables_of(&row));
-        cx.kit.store.bind_speckit(cx.writer, row).await.map_err(store_failure)
+        let variables = variables_of(&row);
+        cx.kit.store.bind_speckit(cx.writer, row).await.map_err(store_failure)?;
+        cx.workspace.set_variables(variables);
+        Ok(())
     }
 
     /// Spells a path so that the model's tools find it.

@@ -1,6 +1,8 @@
 //! What a project's extensions want run before and after a step, and their commands. Nothing of it runs that the person did
 //! not approve by its bytes; what it asks for is done by the model, under the session's own rules.
 
+use std::path::Path;
+
 use crow_acp::{Answered, OfferAlways};
 use crow_core::{Content, Failure, TurnEnd};
 use crow_speckit::{
@@ -8,13 +10,13 @@ use crow_speckit::{
     When, extension_commands, extension_prompt, render,
 };
 
-use crate::run_turn::{Conversation, TurnCx, run_turn, store_failure};
-use crate::speckit::git::{self, Way};
+use crate::run_turn::{Conversation, TurnCx, run_turn};
+use crate::speckit::git::{self, OwnCall, Way};
 use crate::speckit::ground::Ground;
-use crate::speckit::record::{self, off};
+use crate::speckit::record::off;
 use crate::speckit::source::unapproved;
-use crate::speckit::step::{confirm, failed, hidden};
-use crate::speckit::work::{Said, Words, first_words, note_to};
+use crate::speckit::step::{confirm, hidden};
+use crate::speckit::work::{Said, Words, note_to, say_first};
 use crate::supplies::Approved;
 
 /// The command that Crow does without a model, beside those of git.
@@ -28,7 +30,7 @@ pub(super) struct Moment<'a> {
     pub(super) ground: &'a Ground,
     /// What the person asked for, before a step.
     pub(super) asked: Option<&'a Invocation>,
-    pub(super) plan: Option<&'a std::path::Path>,
+    pub(super) plan: Option<&'a Path>,
 }
 
 /// Runs the hooks of a moment, one after the other; gives how the turn ends if it ends with that. The person's words go
@@ -37,7 +39,6 @@ pub(super) async fn run(
     cx: &TurnCx<'_>,
     talk: &mut Conversation,
     moment: Moment<'_>,
-    first: &mut Vec<crow_core::Part>,
     words: Words<'_>,
 ) -> Result<Option<TurnEnd>, Failure> {
     let (ground, approved) = (moment.ground.clone(), cx.stock.now().approved.clone());
@@ -52,7 +53,7 @@ pub(super) async fn run(
         }
     };
     for hook in hooks {
-        if let Some(end) = run_one(cx, talk, (&moment, &hook), first, words).await? {
+        if let Some(end) = run_one(cx, talk, (&moment, &hook), words).await? {
             return Ok(Some(end));
         }
     }
@@ -80,7 +81,6 @@ async fn run_one(
     cx: &TurnCx<'_>,
     talk: &mut Conversation,
     (moment, hook): (&Moment<'_>, &Hook),
-    first: &mut Vec<crow_core::Part>,
     words: Words<'_>,
 ) -> Result<Option<TurnEnd>, Failure> {
     let Moment { when, command, ground, .. } = *moment;
@@ -92,7 +92,7 @@ async fn run_one(
     });
     let way = match way.await {
         Ok(way) => way,
-        Err(why) => return Ok(stopped(cx, (command, hook), &why)),
+        Err(why) => return Ok(stopped(cx, (moment, hook), &why)),
     };
     // Its own settings say whether a commit is wanted; for all else the person is asked.
     let is_settled = way == Way::Nothing || hook.command == git::COMMIT;
@@ -100,47 +100,49 @@ async fn run_one(
     {
         return Ok(None);
     }
-    if let Way::Commands(lines) = way {
-        return by_commands(cx, talk, (moment, hook), first, lines).await;
-    }
-    if hook.command == CONTEXT_UPDATE {
-        update_context(cx, talk, moment).await.map_err(failed)?;
-        return Ok(None);
+    let calls = match way {
+        Way::Calls(calls) => Some(calls),
+        Way::Model if hook.command == CONTEXT_UPDATE => match context_calls(cx, moment).await {
+            Ok(calls) => Some(calls),
+            Err(why) => return Ok(stopped(cx, (moment, hook), &why)),
+        },
+        Way::Model | Way::Nothing => None,
+    };
+    if let Some(calls) = calls {
+        return by_calls(cx, talk, (moment, hook), calls).await;
     }
     let prompt = match prompt(cx, ground, &hook.command, String::new()).await {
         Ok(prompt) => prompt,
-        Err(why) => return Ok(stopped(cx, (command, hook), &why)),
+        Err(why) => return Ok(stopped(cx, (moment, hook), &why)),
     };
     let text = format!(
         "The project wants {} done {when} {command}. That is now: do what follows and nothing beyond it, then end your turn.\
          \n\n{prompt}",
         hook.command
     );
-    let mut parts = std::mem::take(first);
-    parts.push(hidden("hook", text));
-    cx.append_prompt(talk, parts, Vec::new()).await?;
+    cx.append_prompt(talk, vec![hidden("hook", text)], Vec::new()).await?;
     let end = run_turn(cx, talk, words).await?;
     Ok((end != TurnEnd::Done).then_some(end))
 }
 
-/// Does what a hook asks by commands; one that fails ends the step, unless the hook need not run.
-async fn by_commands(
+/// Does what a hook asks by calls of Crow's own; one that fails ends the step, unless the hook need not run.
+async fn by_calls(
     cx: &TurnCx<'_>,
     talk: &mut Conversation,
     (moment, hook): (&Moment<'_>, &Hook),
-    first: &mut Vec<crow_core::Part>,
-    lines: Vec<String>,
+    calls: Vec<OwnCall>,
 ) -> Result<Option<TurnEnd>, Failure> {
+    if calls.is_empty() {
+        return Ok(None);
+    }
     let Moment { when, command, .. } = *moment;
     let text = format!("The project wants {} done {when} {command}; Crow does it.", hook.command);
-    let mut parts = std::mem::take(first);
-    parts.push(hidden("hook", text));
-    cx.append_prompt(talk, parts, Vec::new()).await?;
-    for line in lines {
-        if !git::run(cx, talk, line).await? {
+    cx.append_prompt(talk, vec![hidden("hook", text)], Vec::new()).await?;
+    for call in calls {
+        if !git::run(cx, talk, call).await? {
             return Ok(match cx.is_over() {
                 true => Some(TurnEnd::Cancelled),
-                false => stopped(cx, (command, hook), "one of its commands was not done"),
+                false => stopped(cx, (moment, hook), "one of its steps was not done"),
             });
         }
     }
@@ -148,12 +150,12 @@ async fn by_commands(
 }
 
 /// Says that a hook did not run; gives how the turn ends, where the step cannot go on without it.
-fn stopped(cx: &TurnCx<'_>, (command, hook): (Command, &Hook), why: &str) -> Option<TurnEnd> {
-    if hook.is_optional {
+fn stopped(cx: &TurnCx<'_>, (moment, hook): (&Moment<'_>, &Hook), why: &str) -> Option<TurnEnd> {
+    if hook.is_optional || moment.when == When::After {
         note_to(cx, &format!("The hook {} was not run: {why}.", hook.command));
         return None;
     }
-    note_to(cx, &format!("{command} stops here: its hook {} cannot run: {why}.", hook.command));
+    note_to(cx, &format!("{} stops here: its hook {} cannot run: {why}.", moment.command, hook.command));
     Some(TurnEnd::Done)
 }
 
@@ -166,33 +168,32 @@ async fn is_wanted(cx: &TurnCx<'_>, talk: &Conversation, (moment, hook): (&Momen
     matches!(answered, Answered::AllowOnce | Answered::AllowAlways)
 }
 
-/// Keeps the block about the plan in the files that other agents read.
-async fn update_context(cx: &TurnCx<'_>, talk: &Conversation, moment: &Moment<'_>) -> Result<(), String> {
-    let on = moment.ground.clone();
-    let plan = moment.plan.filter(|plan| plan.is_file()).map(|plan| on.project.shown(plan));
+/// The calls that keep the block about the plan in the files that other agents read.
+async fn context_calls(cx: &TurnCx<'_>, moment: &Moment<'_>) -> Result<Vec<OwnCall>, String> {
+    let (on, plan) = (moment.ground.clone(), moment.plan.map(Path::to_owned));
     let changed = off(move || {
         let Some(context) = AgentContext::read(&on.project)? else { return Ok(Vec::new()) };
+        let plan = plan.filter(|plan| plan.is_file()).map(|plan| on.project.shown(&plan));
         let mut changed = Vec::new();
         for file in &context.files {
             let path = on.project.place(file);
-            if !on.project.owns(&path) {
-                continue;
-            }
-            let old = Project::read(&path)?.unwrap_or_default();
-            let new = context.upsert(&old, plan.as_deref());
-            if new != old {
-                changed.push((path, new));
+            let old = Project::read(&path)?;
+            let new = context.upsert(old.as_deref().unwrap_or_default(), plan.as_deref());
+            if old.as_ref() != Some(&new) {
+                changed.push((path, old, new));
             }
         }
         Ok(changed)
     })
     .await?;
-    let keeper = crate::keeping::CallKeeper::new(cx, talk.turn, crow_core::CallId::at(talk.turn, 0));
-    for (path, text) in changed {
-        record::write(Some(&keeper), cx.workspace, &path, &text).await?;
-        note_to(cx, &format!("{} names the plan to other agents now.", moment.ground.project.shown(&path)));
-    }
-    Ok(())
+    let calls = changed.into_iter().map(|(path, old, new)| {
+        if let Some(old) = old {
+            // The new text was made of this very one.
+            cx.workspace.wrote(crow_tools::resolve(&path), &old);
+        }
+        OwnCall::write(&path, new)
+    });
+    Ok(calls.collect())
 }
 
 /// Does a command of an extension; the other side is why it cannot be done.
@@ -212,13 +213,10 @@ pub(super) async fn command(
         Err(why) => return Ok(Err(why)),
     };
     talk.turn = talk.transcript.next_seq();
-    let mut parts = match first_words(cx, said).await? {
-        Ok(parts) => parts,
-        Err(end) => return Ok(Ok(end)),
-    };
-    parts.insert(1, hidden("command", format!("The command /{name} stands for this:\n\n{prompt}")));
-    let mail = cx.children.mail().await.map_err(store_failure)?;
-    cx.append_prompt(talk, parts, mail).await?;
+    let meaning = hidden("command", format!("The command /{name} stands for this:\n\n{prompt}"));
+    if let Some(end) = say_first(cx, talk, (said, Some(meaning))).await? {
+        return Ok(Ok(end));
+    }
     run_turn(cx, talk, words).await.map(Ok)
 }
 

@@ -2,17 +2,18 @@
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
 use crow_acp::{Answered, OfferAlways};
-use crow_core::{Content, Failure, Part, TurnEnd};
-use crow_speckit::{Aside, Command, Task, TaskFacts, TaskId, TaskList, checklists};
+use crow_core::{Content, Failure, TurnEnd};
+use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
 use tokio::sync::mpsc;
 
 use crate::handle::MoreWords;
-use crate::run_turn::Conversation;
+use crate::run_turn::{Conversation, TurnCx};
 use crate::speckit::asking;
 use crate::speckit::beside;
 use crate::speckit::record::off;
 use crate::speckit::scope::TaskResult;
-use crate::speckit::step::{Step, failed, hidden};
+use crate::speckit::step::{Step, confirm, failed, hidden};
+use crate::speckit::work::note_to;
 
 /// What became of the tasks of one run.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Progress {
     pub(super) done: Vec<(TaskId, String)>,
     /// Those that failed, with why.
     pub(super) failed: Vec<(TaskId, String)>,
+    /// Nothing is open of what was asked for.
+    pub(super) is_as_asked: bool,
 }
 
 /// One run.
@@ -29,15 +32,19 @@ struct Run<'a, 'b> {
     /// What the person asked for, or every open task.
     among: Option<Vec<TaskId>>,
     progress: Progress,
-    /// What the first prompt brings along; nothing after it.
-    opening: Option<Vec<Part>>,
     /// Whether tasks may go to child agents, once that was said for good.
     beside: Option<bool>,
+    /// The model was told what the step stands for.
+    is_opened: bool,
 }
 
 /// Asks whether to begin although review lists are open; gives how the turn ends if it ends with that.
-pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<Option<TurnEnd>, Failure> {
-    let Some(feature) = step.feature.clone() else { return Ok(Some(TurnEnd::Done)) };
+pub(super) async fn gate(
+    cx: &TurnCx<'_>,
+    feature: &Option<Feature>,
+    talk: &Conversation,
+) -> Result<Option<TurnEnd>, Failure> {
+    let Some(feature) = feature.clone() else { return Ok(Some(TurnEnd::Done)) };
     let lists = off(move || checklists(&feature)).await.map_err(failed)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open == 0 {
@@ -53,19 +60,18 @@ pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<Option<
             list.name, list.total, list.checked
         ));
     }
-    step.note(&table);
     let title = format!("Implement although {n_open} checklist items are open");
-    let answered = step.confirm((&title, vec![Content::Text(table)]), OfferAlways::No, talk).await;
+    let answered = confirm(cx, (&title, vec![Content::Text(table.clone())]), OfferAlways::No, talk).await;
     let why = match answered {
         Answered::AllowOnce | Answered::AllowAlways => return Ok(None),
         Answered::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
-        Answered::RejectOnce | Answered::RejectAlways => ".".to_owned(),
+        Answered::RejectOnce | Answered::RejectAlways => ". Tick what holds, then say it again.".to_owned(),
         Answered::Nobody { why } => {
             format!(" and nobody could be asked ({why}). Tick what holds, or allow it with `--yes`.")
         }
     };
     let command = Command::Implement;
-    step.note(&format!("\n{command} did not begin: {n_open} checklist items are open{why}\n"));
+    note_to(cx, &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{why}"));
     Ok(Some(TurnEnd::Done))
 }
 
@@ -73,12 +79,13 @@ pub(super) async fn gate(step: &Step<'_>, talk: &Conversation) -> Result<Option<
 pub(super) async fn run(
     step: &Step<'_>,
     talk: &mut Conversation,
-    opening: Vec<Part>,
     more_words: &mut mpsc::Receiver<MoreWords>,
 ) -> Result<(TurnEnd, Progress), Failure> {
     let among = step.tasks().await?.selection(&step.text);
-    let mut run = Run { step, among, progress: Progress::default(), opening: Some(opening), beside: None };
+    let mut run = Run { step, among, progress: Progress::default(), beside: None, is_opened: false };
     let end = run.go_on(talk, more_words).await?;
+    let left = step.tasks().await?;
+    run.progress.is_as_asked = left.next_step(run.among.as_deref()).is_empty();
     step.tell_plan(&[]).await?;
     Ok((end, run.progress))
 }
@@ -89,7 +96,7 @@ impl Run<'_, '_> {
         talk: &mut Conversation,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
-        while self.progress.failed.is_empty() {
+        while self.progress.failed.is_empty() && !self.step.has_stopped() {
             // Whatever anybody else did to the list meanwhile counts.
             let list = self.step.tasks().await?;
             let next: Vec<Task> = list.next_step(self.among.as_deref()).into_iter().cloned().collect();
@@ -122,39 +129,59 @@ impl Run<'_, '_> {
         step.scope.desk.hand_out(task.id.as_str());
         step.tell_plan(std::slice::from_ref(&task.id)).await?;
         let current = vec![facts_of(list, task)];
-        let prompt = match self.opening.take() {
-            Some(words) => opened(step, words, current).await?,
-            // A compaction took away what the step stands for.
-            None if !talk.transcript.entries().iter().any(asking::begins_run) => {
-                vec![step.opening(current).await?]
-            }
-            None => {
+        // A compaction takes away what the step stands for.
+        let knows = self.is_opened && talk.transcript.entries().iter().any(asking::begins_run);
+        self.is_opened = true;
+        let prompt = match knows {
+            false => step.opening(current).await?,
+            true => {
                 let text = step.aside(Aside::Task, |facts| facts.tasks.current = current).await?;
-                vec![hidden("task", text)]
+                hidden("task", text)
             }
         };
-        let mut end = step.turn(talk, prompt, more_words).await?;
-        if end == TurnEnd::Done && step.scope.desk.state().result.is_none() {
+        let mut end = step.turn(talk, vec![prompt], more_words).await?;
+        if end == TurnEnd::Done && step.scope.desk.state().result.is_none() && !step.has_stopped() {
             let text = format!(
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
                 task.id
             );
             end = step.turn(talk, vec![hidden("task", text)], more_words).await?;
         }
+        self.untick(list, &task.id, talk).await?;
         let result = step.scope.desk.state().result.take();
         let unsaid = || TaskResult::Failed { why: "the model did not say what became of it".to_owned() };
         match (result, end) {
             // What was reported counts, whatever came behind it.
             (Some(result), end) => {
-                self.settle(&task.id, result, &[], talk).await?;
+                self.settle(&task.id, result, talk).await;
                 Ok(end)
             }
-            (None, TurnEnd::Done) => {
-                self.settle(&task.id, unsaid(), &[], talk).await?;
+            (None, end) if end != TurnEnd::Done || step.has_stopped() => Ok(end),
+            (None, _) => {
+                self.settle(&task.id, unsaid(), talk).await;
                 Ok(TurnEnd::Done)
             }
-            (None, end) => Ok(end),
         }
+    }
+
+    /// Takes back ticks that came while a task was at work, and not by Crow: nobody said that those tasks are done.
+    async fn untick(&self, before: &TaskList, at_work: &TaskId, talk: &Conversation) -> Result<(), Failure> {
+        let was_open = |id: &TaskId| before.tasks.iter().any(|task| task.id == *id && !task.done);
+        let now = self.step.tasks().await?;
+        let ticked: Vec<TaskId> = now
+            .tasks
+            .iter()
+            .filter(|task| task.done && was_open(&task.id))
+            .map(|task| task.id.clone())
+            .collect();
+        for id in &ticked {
+            if let Err(why) = self.step.mark(id, Done::No, talk).await {
+                tracing::warn!(%id, why, "a tick could not be taken back");
+            } else if id != at_work {
+                self.step.note(&format!("{id} was ticked while {at_work} was at work; it is open again."));
+            }
+        }
+        Ok(())
     }
 
     /// Tells whether tasks may go to child agents.
@@ -175,8 +202,8 @@ impl Run<'_, '_> {
         talk: &mut Conversation,
     ) -> Result<TurnEnd, Failure> {
         let step = self.step;
-        if let Some(words) = self.opening.take() {
-            step.say(talk, opened(step, words, Vec::new()).await?, &[]).await?;
+        if !std::mem::replace(&mut self.is_opened, true) {
+            step.say(talk, vec![step.opening(Vec::new()).await?], &[]).await?;
         }
         let mut family = beside::start(step, list, tasks, talk).await?;
         if family.is_empty() {
@@ -187,61 +214,46 @@ impl Run<'_, '_> {
         let mut at_work = family.tasks();
         step.tell_plan(&at_work).await?;
         let mut told = Vec::new();
+        // Whatever goes wrong meanwhile, no child is left alone.
         while let Some(report) = family.next().await {
             told.push(report.text);
             at_work.retain(|task| *task != report.task);
-            if !step.cx.is_over() {
-                self.settle(&report.task, report.result, &at_work, talk).await?;
+            let is_done = matches!(report.result, TaskResult::Done { .. });
+            if is_done || !step.cx.is_over() {
+                self.settle(&report.task, report.result, talk).await;
+                step.show_plan(&at_work).await;
             }
         }
-        step.put_back().await?;
+        let put_back = step.put_back().await;
         let text = format!(
             "Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.\n\n{}",
             told.join("\n")
         );
         step.say(talk, vec![hidden("children", text)], &family.claims()).await?;
+        put_back?;
         Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
     /// Marks a task that is done, and remembers what became of it.
-    async fn settle(
-        &mut self,
-        id: &TaskId,
-        result: TaskResult,
-        at_work: &[TaskId],
-        talk: &Conversation,
-    ) -> Result<(), Failure> {
+    async fn settle(&mut self, id: &TaskId, result: TaskResult, talk: &Conversation) {
         let result = match result {
-            TaskResult::Done { note } => self
-                .step
-                .tick(id, talk)
-                .await
-                .map(|()| note)
-                .map_err(|why| format!("it could not be marked: {why}")),
+            TaskResult::Done { note } => {
+                let marked = self.step.mark(id, Done::Yes, talk).await;
+                marked.map(|()| note).map_err(|why| format!("it could not be marked: {why}"))
+            }
             TaskResult::Failed { why } => Err(why),
         };
         match result {
             Ok(note) => {
-                self.step.note(&format!("✓ {id}{}\n", colon(&note)));
+                self.step.note(&format!("✓ {id}{}", colon(&note)));
                 self.progress.done.push((id.clone(), note));
             }
             Err(why) => {
-                self.step.note(&format!("✗ {id}{}\n", colon(&why)));
+                self.step.note(&format!("✗ {id}{}", colon(&why)));
                 self.progress.failed.push((id.clone(), why));
             }
         }
-        self.step.tell_plan(at_work).await
     }
-}
-
-/// What the first prompt is: the person's words with what the step stands for.
-async fn opened(
-    step: &Step<'_>,
-    mut words: Vec<Part>,
-    current: Vec<TaskFacts>,
-) -> Result<Vec<Part>, Failure> {
-    words.insert(words.len().min(1), step.opening(current).await?);
-    Ok(words)
 }
 
 fn colon(note: &str) -> String {

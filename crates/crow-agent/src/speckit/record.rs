@@ -11,6 +11,7 @@ use crow_tools::{Keeper, Workspace};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock;
+use crate::speckit::layout::Made;
 
 /// Where the answers to questions are written down.
 #[derive(Debug, Clone)]
@@ -34,17 +35,16 @@ impl Record {
     }
 }
 
-/// Replaces a file.
+/// Replaces a file. A link is not followed: whoever laid it out decides where it leads.
 pub(super) async fn write(
     keeper: Option<&dyn Keeper>,
     workspace: &Workspace,
     path: &Path,
     text: &str,
 ) -> Result<(), String> {
-    let resolved = crow_tools::resolve(path);
+    let at = path.to_owned();
+    let (resolved, before) = off(move || Ok((placed(&at)?, before(&at)?))).await?;
     if let Some(keeper) = keeper {
-        let path = resolved.clone();
-        let before = off(move || before(&path)).await?;
         keeper.keep(&resolved, before, hash(text)).await?;
     }
     let (to, new) = (resolved.clone(), text.to_owned());
@@ -53,16 +53,29 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Keeps that files were made which were not there before.
-pub(super) async fn made(
-    keeper: &dyn Keeper,
-    workspace: &Workspace,
-    files: &[(PathBuf, String)],
-) -> Result<(), String> {
-    for (path, text) in files {
-        let resolved = crow_tools::resolve(path);
-        keeper.keep(&resolved, Before::Missing, hash(text)).await?;
-        workspace.wrote(resolved, text);
+/// Where a file is, once the links on the way to its folder are followed; one that is a link itself is refused.
+fn placed(path: &Path) -> Result<PathBuf, SpeckitError> {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        let path = path.to_owned();
+        return Err(SpeckitError::Broken {
+            path,
+            why: "it is a link, and what it leads to is not written".to_owned(),
+        });
+    }
+    let folder = path.parent().map(crow_tools::resolve).unwrap_or_default();
+    Ok(path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name)))
+}
+
+/// Keeps what Crow made, so that it can be undone.
+pub(super) async fn made(keeper: &dyn Keeper, workspace: &Workspace, files: Vec<Made>) -> Result<(), String> {
+    for Made { path, before, now } in files {
+        let resolved = off(move || placed(&path)).await?;
+        let before = match before {
+            Some(text) => Before::Content { bytes: text.into_bytes(), mode: None },
+            None => Before::Missing,
+        };
+        keeper.keep(&resolved, before, hash(&now)).await?;
+        workspace.wrote(resolved, &now);
     }
     Ok(())
 }

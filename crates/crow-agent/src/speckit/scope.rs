@@ -8,6 +8,9 @@ use crow_core::{Mode, Touch, Verdict};
 use crow_speckit::{Command, Gap, Guard};
 use crow_tools::Tool;
 
+/// The tools that give work to child agents.
+const GIVES_WORK: [&str; 2] = ["task", "task_send"];
+
 /// One step at work.
 pub(crate) struct Scope {
     pub(super) command: Command,
@@ -23,7 +26,11 @@ impl Scope {
     }
 
     /// Takes from what is allowed what the step is not for.
-    pub(crate) fn narrowed(&self, verdict: Verdict, touch: &Touch) -> Verdict {
+    pub(crate) fn narrowed(&self, verdict: Verdict, (tool, touch): (&str, &Touch)) -> Verdict {
+        // A child would not be bound by what the step may write.
+        if GIVES_WORK.contains(&tool) && self.command != Command::Implement {
+            return Verdict::Deny(format!("{} gives no work to others; do it yourself", self.command));
+        }
         match (self.refused_write(touch), verdict) {
             (Some(why), _) => Verdict::Deny(why),
             // The person is not in a mode that they could change.
@@ -69,6 +76,8 @@ pub(super) struct DeskState {
     pub(super) is_over: bool,
     /// Questions that were asked since the step began.
     pub(super) n_asked: usize,
+    /// The person ended the step.
+    pub(super) has_stopped: bool,
     /// A question was shown, and its answer comes as a prompt.
     pub(super) is_waiting: bool,
     /// The task that the model works on, and what became of it.

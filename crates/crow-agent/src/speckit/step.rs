@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::clock;
 use crate::handle::MoreWords;
+use crate::hooks::HookMarks;
 use crate::keeping::CallKeeper;
 use crate::run_turn::{Claimed, Conversation, TurnCx, run_turn, store_failure};
 use crate::speckit::ground::Ground;
@@ -54,9 +55,46 @@ impl Step<'_> {
     ) -> Result<TurnEnd, Failure> {
         let mail = self.cx.children.mail().await.map_err(store_failure)?;
         self.cx.append_prompt(talk, parts, mail).await?;
-        let end = run_turn(&TurnCx { scope: Some(&self.scope), ..self.cx }, talk, more_words).await;
-        self.put_back().await?;
-        end
+        self.go(talk, more_words).await
+    }
+
+    /// Has the model go on within the limits of the step.
+    pub(super) async fn go(
+        &self,
+        talk: &mut Conversation,
+        more_words: &mut mpsc::Receiver<MoreWords>,
+    ) -> Result<TurnEnd, Failure> {
+        // Each turn of a step is one for the person's hooks as well.
+        let marks = HookMarks::default();
+        let cx = TurnCx { scope: Some(&self.scope), hook_marks: &marks, ..self.cx };
+        let end = run_turn(&cx, talk, more_words).await;
+        if marks.is_ended() {
+            self.scope.desk.state().has_stopped = true;
+        }
+        // Whatever became of the turn.
+        let put_back = self.put_back().await;
+        let end = end?;
+        put_back?;
+        Ok(end)
+    }
+
+    /// Tells whether the person, or a hook of theirs, ended the step.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.scope.desk.state().has_stopped
+    }
+
+    /// Says how to go on with a step whose turn broke off.
+    pub(super) async fn broken(&self, end: TurnEnd, talk: &Conversation) -> Result<TurnEnd, Failure> {
+        let command = self.command;
+        let text = match (command, &self.feature) {
+            (Command::Specify, Some(feature)) => format!(
+                "\n{command} was not finished. {} is there; say the same again to go on with it.\n",
+                self.ground.project.shown(&feature.spec())
+            ),
+            _ => format!("\n{command} was not finished. Say it again to go on with what is there.\n"),
+        };
+        self.report((text, Vec::new()), Outcome::Left, talk).await?;
+        Ok(end)
     }
 
     /// Lets the model know something with what it is asked next.
@@ -67,7 +105,11 @@ impl Step<'_> {
         claims: &[DeliveryId],
     ) -> Result<(), Failure> {
         let entry = Entry::Prompt(Prompt { id: talk.transcript.next_message(), parts });
-        match self.cx.append_claiming(talk, entry.clone(), claims).await? {
+        let claimed = self.cx.append_claiming(talk, entry.clone(), claims).await;
+        if claimed.is_err() && !claims.is_empty() {
+            self.cx.children.keep_mail();
+        }
+        match claimed? {
             Claimed::Yes => Ok(()),
             Claimed::BySomebodyElse => self.cx.append(talk, entry).await,
         }
@@ -89,7 +131,7 @@ impl Step<'_> {
                 Change::Removed => "; it is back".to_owned(),
                 Change::Created => "; it is removed again".to_owned(),
             };
-            self.note(&format!("\n{command} may not change {path}{what}.\n"));
+            self.note(&format!("{command} may not change {path}{what}."));
         }
         Ok(())
     }
@@ -97,7 +139,8 @@ impl Step<'_> {
     /// Says something to the person, in the place where the model's words come.
     pub(super) fn note(&self, text: &str) {
         let message = self.cx.kit.next_note();
-        self.cx.client.tell(self.cx.session, Update::Text { message, text: text.to_owned() });
+        let text = format!("\n{}\n", visible(text.trim()));
+        self.cx.client.tell(self.cx.session, Update::Text { message, text });
     }
 
     /// Asks whether something may be, as a call that no reply made.
@@ -174,17 +217,17 @@ impl Step<'_> {
     pub(super) async fn report(
         &self,
         (text, next): (String, Vec<Handoff>),
-        outcome: &str,
+        outcome: Outcome,
         talk: &Conversation,
     ) -> Result<(), Failure> {
         let message = self.cx.kit.next_note();
-        let text = format!("{text}{}", report::next_line(&next));
+        let text = visible(&format!("{text}{}", report::next_line(&next)));
         self.cx.client.tell(self.cx.session, Update::Report { message, text, next });
         let event = SpeckitEvent {
             ts: clock::now(),
             command: self.command.as_str().to_owned(),
             args_sha: Some(record::hash(&self.text)),
-            outcome: outcome.to_owned(),
+            outcome: outcome.as_str().to_owned(),
             files: self.changed(talk).await?,
         };
         self.cx.kit.store.log_speckit(self.cx.writer, event).await.map_err(store_failure)
@@ -210,11 +253,11 @@ impl Step<'_> {
         off(move || Ok(Project::read(&feature.tasks())?.unwrap_or_default())).await.map_err(failed)
     }
 
-    /// Marks a task as done.
-    pub(super) async fn tick(&self, id: &TaskId, talk: &Conversation) -> Result<(), String> {
+    /// Ticks a task, or takes the tick back.
+    pub(super) async fn mark(&self, id: &TaskId, done: Done, talk: &Conversation) -> Result<(), String> {
         let text = self.read_tasks().await.map_err(|failure| failure.sentence)?;
-        let ticked = flip(&text, id, Done::Yes).map_err(|error| error.to_string())?;
-        self.write_tasks(&ticked, talk).await
+        let marked = flip(&text, id, done).map_err(|error| error.to_string())?;
+        self.write_tasks(&marked, talk).await
     }
 
     pub(super) async fn write_tasks(&self, text: &str, talk: &Conversation) -> Result<(), String> {
@@ -240,6 +283,13 @@ impl Step<'_> {
         CallKeeper::new(&self.cx, talk.turn, self.call(talk))
     }
 
+    /// The same, where nothing may stop for it.
+    pub(super) async fn show_plan(&self, at_work: &[TaskId]) {
+        if let Err(failure) = self.tell_plan(at_work).await {
+            tracing::warn!(%failure, "the task list could not be shown");
+        }
+    }
+
     /// Shows the task list as the plan.
     pub(super) async fn tell_plan(&self, at_work: &[TaskId]) -> Result<(), Failure> {
         let list = self.tasks().await?;
@@ -248,6 +298,34 @@ impl Step<'_> {
         }
         Ok(())
     }
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is whole.
+    Done,
+    /// Something is left to do.
+    Left,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Left => "left",
+        }
+    }
+}
+
+/// Takes out what would do something to whoever shows a text, or turn its letters around: names and words of a repository
+/// and of a model are in it.
+pub(super) fn visible(text: &str) -> String {
+    let is_odd = |char: char| {
+        (char.is_control() && char != '\n')
+            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|char| if is_odd(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
 /// Something that the model reads and no replay shows.
@@ -263,8 +341,15 @@ pub(super) async fn confirm(
     talk: &Conversation,
 ) -> Answered {
     let call = call(cx, talk);
+    let content: Vec<Content> = content
+        .into_iter()
+        .map(|content| match content {
+            Content::Text(text) => Content::Text(visible(&text)),
+            content @ (Content::Diff { .. } | Content::Image { .. }) => content,
+        })
+        .collect();
     let facets = Facets {
-        title: crate::children::line(title),
+        title: visible(&crate::children::line(title)),
         kind: ToolKind::Think,
         locations: Vec::new(),
         touch: Touch::Nothing,
@@ -300,7 +385,7 @@ pub(super) async fn confirm(
 }
 
 /// Names a call that no reply makes: at the place of the next entry, beyond what any reply has.
-fn call(cx: &TurnCx<'_>, talk: &Conversation) -> CallId {
+pub(super) fn call(cx: &TurnCx<'_>, talk: &Conversation) -> CallId {
     let beyond = usize::try_from(cx.kit.next_number()).unwrap_or(usize::MAX);
     CallId::at(talk.transcript.next_seq(), beyond.saturating_add(CALLS_OF_A_REPLY))
 }
@@ -323,7 +408,13 @@ pub(super) fn plan(list: &TaskList, at_work: &[TaskId]) -> Vec<PlanEntry> {
             crow_speckit::Status::InProgress => PlanStatus::InProgress,
             crow_speckit::Status::Completed => PlanStatus::Completed,
         },
-        meta: Some(json!({ "speckit": { "id": entry.id.as_ref().map(TaskId::as_str), "phase": entry.phase, "line": entry.line } })),
+        meta: Some(json!({ "speckit": {
+            "id": entry.id.as_ref().map(TaskId::as_str),
+            "phase": entry.phase,
+            "story": entry.stories.first().map(|story| format!("US{story}")),
+            "parallel": entry.parallel,
+            "line": entry.line,
+        } })),
     });
     entries.collect()
 }

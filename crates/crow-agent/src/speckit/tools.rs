@@ -15,6 +15,7 @@ use crate::kit::Kit;
 use crate::speckit::asking::{self, Asked};
 use crate::speckit::record::Record;
 use crate::speckit::scope::{Desk, TaskResult};
+use crate::speckit::work::STOPPED;
 
 /// The tool that asks; its last call says which question waits for an answer.
 pub(super) const ASK: &str = "speckit_ask";
@@ -206,14 +207,19 @@ impl Ask {
                     if matches!(answer, Answer::NoMore | Answer::Stop) {
                         state.n_asked = self.n_max;
                     }
+                    state.has_stopped |= answer == Answer::Stop;
+                    state.is_over |= answer == Answer::Stop;
                 }
-                let text = asking::answered(
-                    self.record.as_ref(),
-                    (&question, &answer),
-                    n_left(),
-                    (cx.keeper, cx.workspace),
-                )
-                .await?;
+                let with = (cx.keeper, cx.workspace);
+                asking::written(self.record.as_ref(), (&question, &answer), with).await?;
+                let mut text = told(&answer, n_left());
+                if let (Some(record), Answer::Given(_)) = (&self.record, &answer) {
+                    text.push_str(&format!(
+                        "\nCrow wrote both under Clarifications in {}. Carry it into the section it concerns now, before you \
+                         ask anything else.",
+                        record.spec.display()
+                    ));
+                }
                 Ok(Outcome::done(text))
             }
             Asked::Cancelled => {
@@ -453,8 +459,6 @@ pub(super) fn told(answer: &Answer, n_left: usize) -> String {
             format!("The person answered: {text}\n(That was the last question you may ask.)")
         }
         Answer::NoMore => "The person wants no more questions. Assume what is usual for the rest.".to_owned(),
-        Answer::Stop => {
-            "The person ended this step. Stop here and sum up in one sentence what is done.".to_owned()
-        }
+        Answer::Stop => STOPPED.to_owned(),
     }
 }

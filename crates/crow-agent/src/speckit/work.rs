@@ -6,32 +6,35 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crow_acp::Spoken;
-use crow_core::{Failure, Mode, Part, TurnEnd};
+use crow_core::{Failure, Part, TurnEnd, Update};
 use crow_speckit::{
-    Answer, AnswerFacts, Aside, Baseline, Command, Created, Done, Feature, Guard, Invocation, NewFeature,
-    Numbering, Project, Snapshot, SpeckitError, TaskList, When, check_needs, create, flip, init, needs_of,
-    setup_plan, usual_numbering, write_pointer,
+    Answer, Aside, Baseline, Command, Done, Feature, Guard, Invocation, Project, Snapshot, SpeckitError,
+    TaskList, When, check_needs, flip, needs_of,
 };
+use crow_tools::Keeper;
 use tokio::sync::mpsc;
 
-use crate::clock;
+use crate::calls;
 use crate::handle::MoreWords;
 use crate::hooks::{self, NotAsked};
-use crate::keeping::CallKeeper;
 use crate::run_turn::{Conversation, TurnCx, store_failure};
 use crate::speckit::asking::{self, Open};
 use crate::speckit::converge;
 use crate::speckit::ground::Ground;
 use crate::speckit::hooking::{self, Moment};
 use crate::speckit::implement;
-use crate::speckit::record::{self, Record, off};
+use crate::speckit::layout;
+use crate::speckit::record::{Record, off};
 use crate::speckit::report;
 use crate::speckit::scope::{Desk, Scope};
-use crate::speckit::short_name;
 use crate::speckit::source::Source;
-use crate::speckit::step::{Step, hidden};
+use crate::speckit::step::{Outcome, Step, hidden, visible};
 use crate::speckit::tools;
 use crate::{spoken, undo};
+
+/// What the model is told of a step that the person ended.
+pub(super) const STOPPED: &str =
+    "The person ended this step here. What is written stays; do not go on with it.";
 
 /// What a person said, with what they did since.
 pub(super) struct Said {
@@ -57,32 +60,39 @@ pub(super) async fn begin(
     words: Words<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let command = invocation.command;
+    // Without a model nothing comes of what is laid out.
+    cx.model()?;
     let ground = match Ground::find(cx).await? {
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
     };
-    if let Err(why) = may_write(cx, command) {
-        return Ok(Err(why));
-    }
     let (on, asked) = (ground.clone(), invocation.clone());
     let ready = match off(move || preflight(&on, &asked)).await {
         Ok(ready) => ready,
         Err(why) => return Ok(Err(why)),
     };
+    if let Some(why) = forbidden(cx, (&ground, command), ready.feature.as_ref()) {
+        return Ok(Err(why));
+    }
     for note in &ready.notes {
         note_to(cx, note);
     }
-    talk.turn = talk.transcript.next_seq();
-    let mut first = match first_words(cx, said).await? {
-        Ok(first) => first,
-        Err(end) => return Ok(Ok(end)),
-    };
-    let asked = Some(&invocation);
-    let moment = Moment { when: When::Before, command, ground: &ground, asked, plan: None };
-    if let Some(end) = hooking::run(cx, talk, moment, &mut first, words).await? {
+    if command == Command::Implement
+        && let Some(end) = implement::gate(cx, &ready.feature, talk).await?
+    {
         return Ok(Ok(end));
     }
-    let feature = match scaffold(cx, talk, (&ground, &invocation), ready.feature).await {
+    // From here on something may be left behind, and belongs to these words.
+    talk.turn = talk.transcript.next_seq();
+    if let Some(end) = say_first(cx, talk, (said, None)).await? {
+        return Ok(Ok(end));
+    }
+    let asked = Some(&invocation);
+    let moment = Moment { when: When::Before, command, ground: &ground, asked, plan: None };
+    if let Some(end) = hooking::run(cx, talk, moment, words).await? {
+        return Ok(Ok(end));
+    }
+    let feature = match layout::lay_out(cx, talk, (&ground, &invocation), ready.feature).await {
         Ok(feature) => feature,
         Err(why) => return Ok(Err(why)),
     };
@@ -90,17 +100,11 @@ pub(super) async fn begin(
         return Ok(Ok(TurnEnd::Cancelled));
     }
     ground.bind(cx, feature.as_ref(), Some(command)).await?;
-    if cx.is_over() {
-        if !first.is_empty() {
-            cx.append_prompt(talk, first, Vec::new()).await?;
-        }
-        return Ok(Ok(TurnEnd::Cancelled));
-    }
     let step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
-    work(&step, talk, first, words).await.map(Ok)
+    work(&step, talk, words).await
 }
 
 /// Goes on with a step that asked something.
@@ -112,11 +116,6 @@ pub(super) async fn go_on(
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let Open { command, question, n_asked } = open;
     let answer = question.read(&said.text());
-    if answer != Answer::Stop
-        && let Err(why) = may_write(cx, command)
-    {
-        return Ok(Err(format!("{why}, or say `cancel`")));
-    }
     let ground = match Ground::find(cx).await? {
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
@@ -129,54 +128,35 @@ pub(super) async fn go_on(
         },
         false => None,
     };
+    let n_asked = if answer == Answer::NoMore { tools::questions_max(command) } else { n_asked };
     talk.turn = talk.transcript.next_seq();
-    let mut parts = match first_words(cx, said).await? {
-        Ok(parts) => parts,
-        Err(end) => return Ok(Ok(end)),
-    };
-    let n_max = tools::questions_max(command);
-    let n_asked = if answer == Answer::NoMore { n_max } else { n_asked };
     let step = match stand(cx, ground, feature, (command, String::new()), n_asked).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
-    let n_left = n_max.saturating_sub(n_asked);
-    let record = step.record();
-    let keeper = step.keeper(talk);
-    let with = (Some(&keeper as &dyn crow_tools::Keeper), cx.workspace);
-    if let Err(why) = asking::answered(record.as_ref(), (&question, &answer), n_left, with).await {
-        return Ok(Err(why));
+    let left = tools::questions_max(command).saturating_sub(n_asked);
+    let told = match &answer {
+        Answer::Stop => STOPPED.to_owned(),
+        Answer::Given(_) | Answer::NoMore => asking::told(&step, (&question, &answer), left).await?,
+    };
+    if let Some(end) = say_first(cx, talk, (said, Some(hidden("answer", told)))).await? {
+        return Ok(Ok(end));
     }
-    let given = match &answer {
-        Answer::Given(text) => text.clone(),
-        Answer::NoMore | Answer::Stop => String::new(),
-    };
-    let told = match answer {
-        Answer::Stop => {
-            format!("The person ended {command} here. What is written stays; do not go on with it.")
-        }
-        Answer::Given(_) | Answer::NoMore => {
-            let facts = AnswerFacts { question: question.question.clone(), answer: given, left: n_left };
-            step.aside(Aside::Answer, |all| all.answer = facts).await?
-        }
-    };
-    parts.insert(parts.len().min(1), hidden("answer", told));
     if answer == Answer::Stop {
-        step.say(talk, parts, &[]).await?;
-        step.note(&format!("{command} ends here. What is written stays.\n"));
+        step.note(&format!("{command} ends here. What is written stays."));
         return Ok(Ok(TurnEnd::Done));
     }
-    let before = step.baseline().await?.of_a_step_that_goes_on();
-    let end = step.turn(talk, parts, words).await?;
-    finish(&step, talk, (end, before), words).await.map(Ok)
-}
-
-/// A step that writes has no place in the mode that only reads.
-fn may_write(cx: &TurnCx<'_>, command: Command) -> Result<(), String> {
-    if cx.standing.borrow().mode == Mode::Plan && command != Command::Analyze {
-        return Err(format!("{command} writes files, and plan mode only reads; change the mode first"));
+    let keeper = step.keeper(talk);
+    let with = (Some(&keeper as &dyn Keeper), cx.workspace);
+    if let Err(why) = asking::written(step.record().as_ref(), (&question, &answer), with).await {
+        return Ok(Err(why));
     }
-    Ok(())
+    let before = match talk.before.take() {
+        Some(before) => *before,
+        None => step.baseline().await?.of_a_step_that_goes_on(),
+    };
+    let end = step.go(talk, words).await?;
+    finish(&step, talk, (end, before), words).await.map(Ok)
 }
 
 /// Checks what a step needs. Writes nothing.
@@ -186,14 +166,18 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
         let why = format!("there is nothing to specify; say behind {command} what to build and why");
         return Err(SpeckitError::Invalid(why));
     }
-    let Some(needs) = needs_of(command) else { return Ok(Ready { feature: None, notes: Vec::new() }) };
-    let (feature, origin) = ground.feature(asked.feature.as_deref())?;
-    check_needs(&ground.project, &feature, needs)?;
-    if matches!(command, Command::Implement | Command::Converge) {
-        tasks_are_ready(&feature, asked)?;
+    let mut ready = Ready { feature: None, notes: ground.notes() };
+    if let Some(needs) = needs_of(command) {
+        let (feature, origin) = ground.feature(asked.feature.as_deref())?;
+        check_needs(&ground.project, &feature, needs)?;
+        if matches!(command, Command::Implement | Command::Converge) {
+            tasks_are_ready(&feature, asked)?;
+        }
+        ready.notes.extend(report::on_origin(ground, &feature, origin));
+        ready.feature = Some(feature);
     }
-    let notes = report::on_origin(ground, &feature, origin);
-    Ok(Ready { feature: Some(feature), notes })
+    layout::check(ground, asked, ready.feature.as_ref())?;
+    Ok(ready)
 }
 
 fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitError> {
@@ -230,23 +214,52 @@ fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitE
     }
 }
 
-/// What the person said as the beginning of a prompt; the other side is how the turn ends instead.
-pub(super) async fn first_words(cx: &TurnCx<'_>, said: Said) -> Result<Result<Vec<Part>, TurnEnd>, Failure> {
-    let parts = spoken::parts(said.spoken).await?;
-    match hooks::on_prompt(cx, parts).await {
-        Ok(mut parts) => {
-            if let Some(untold) = said.untold {
-                parts.push(untold);
-                undo::told(&cx.kit.store, cx.session).await.map_err(store_failure)?;
-            }
-            Ok(Ok(parts))
-        }
+/// Says which rule of the configuration keeps Crow from the files that a step is for.
+fn forbidden(
+    cx: &TurnCx<'_>,
+    (ground, command): (&Ground, Command),
+    feature: Option<&Feature>,
+) -> Option<String> {
+    let files: Vec<PathBuf> = match (command, feature) {
+        (Command::Constitution, _) => vec![ground.project.constitution()],
+        (Command::Clarify, Some(feature)) => vec![feature.spec()],
+        (Command::Plan, Some(feature)) => vec![feature.plan()],
+        (Command::Tasks | Command::Implement | Command::Converge, Some(feature)) => vec![feature.tasks()],
+        (Command::Specify | Command::Checklist | Command::Analyze, _) => Vec::new(),
+        (
+            Command::Clarify | Command::Plan | Command::Tasks | Command::Implement | Command::Converge,
+            None,
+        ) => Vec::new(),
+    };
+    files.iter().find_map(|path| calls::forbidden_write(cx, path))
+}
+
+/// Stores what the person said, with what it stands for; gives how the turn ends where it is not to be asked.
+pub(super) async fn say_first(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    (said, meaning): (Said, Option<Part>),
+) -> Result<Option<TurnEnd>, Failure> {
+    let Said { spoken, untold } = said;
+    let mut parts = match hooks::on_prompt(cx, spoken::parts(spoken).await?).await {
+        Ok(parts) => parts,
         Err(NotAsked::Refused(why)) => {
             note_to(cx, &why);
-            Ok(Err(TurnEnd::Done))
+            return Ok(Some(TurnEnd::Done));
         }
-        Err(NotAsked::Cut) => Ok(Err(TurnEnd::Cancelled)),
+        Err(NotAsked::Cut) => return Ok(Some(TurnEnd::Cancelled)),
+    };
+    if let Some(meaning) = meaning {
+        parts.insert(parts.len().min(1), meaning);
     }
+    let has_untold = untold.is_some();
+    parts.extend(untold);
+    let mail = cx.children.mail().await.map_err(store_failure)?;
+    cx.append_prompt(talk, parts, mail).await?;
+    if has_untold {
+        undo::told(&cx.kit.store, cx.session).await.map_err(store_failure)?;
+    }
+    Ok(None)
 }
 
 impl Said {
@@ -257,100 +270,6 @@ impl Said {
         });
         texts.collect::<Vec<_>>().join("\n")
     }
-}
-
-/// Lays out what a step begins with; gives its feature.
-async fn scaffold(
-    cx: &TurnCx<'_>,
-    talk: &Conversation,
-    (ground, asked): (&Ground, &Invocation),
-    feature: Option<Feature>,
-) -> Result<Option<Feature>, String> {
-    let naming = &asked.naming;
-    let is_unnamed = naming.short_name.is_none() && naming.directory.is_none();
-    let short_name = match asked.command == Command::Specify && is_unnamed {
-        true => short_name::ask(cx, &asked.text).await,
-        false => naming.short_name.clone(),
-    };
-    if cx.is_over() {
-        return Ok(feature);
-    }
-    let (on, asked) = (ground.clone(), asked.clone());
-    let laid = off(move || lay_out(&on, &asked, short_name.as_deref(), feature)).await?;
-    for note in &laid.notes {
-        note_to(cx, note);
-    }
-    let keeper = CallKeeper::new(cx, talk.turn, crow_core::CallId::at(talk.turn, 0));
-    record::made(&keeper, cx.workspace, &laid.made).await?;
-    Ok(laid.feature)
-}
-
-/// What was laid out.
-struct Laid {
-    feature: Option<Feature>,
-    /// Files that were not there before, and what is in them.
-    made: Vec<(PathBuf, String)>,
-    notes: Vec<String>,
-}
-
-fn lay_out(
-    ground: &Ground,
-    asked: &Invocation,
-    short_name: Option<&str>,
-    feature: Option<Feature>,
-) -> Result<Laid, SpeckitError> {
-    let (project, now) = (&ground.project, clock::local());
-    let pages = |name: &str| ground.page(name);
-    let mut laid = Laid { feature, made: Vec::new(), notes: Vec::new() };
-    let mut made: Vec<PathBuf> = Vec::new();
-    match (asked.command, &laid.feature) {
-        (Command::Constitution, _) => made = init(project, &pages)?,
-        (Command::Specify, _) => {
-            if !project.is_begun() {
-                made = init(project, &pages)?;
-            }
-            let naming = &asked.naming;
-            let dir = naming.directory.as_ref().map(|dir| dir.display().to_string());
-            let new = NewFeature {
-                description: &asked.text,
-                short_name,
-                numbering: match (naming.timestamp, naming.number) {
-                    (true, _) => Numbering::Timestamp,
-                    (false, Some(number)) => Numbering::Prefer(number),
-                    (false, None) => usual_numbering(project),
-                },
-                dir: dir.as_deref(),
-                specs_root: &ground.settings.specs_root,
-                specs_link: ground.settings.specs_link,
-                now: &now,
-            };
-            let Created { feature, notes, .. } = create(project, &new, &pages)?;
-            laid.notes = notes;
-            write_pointer(project, &feature.dir)?;
-            made.extend([feature.spec(), feature.checklists().join("requirements.md")]);
-            laid.feature = Some(feature);
-        }
-        (Command::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
-            made = vec![feature.plan()];
-        }
-        (
-            Command::Clarify
-            | Command::Plan
-            | Command::Checklist
-            | Command::Tasks
-            | Command::Analyze
-            | Command::Implement
-            | Command::Converge,
-            _,
-        ) => {}
-    }
-    for path in made {
-        // Folders among them cannot be read.
-        if let Ok(Some(text)) = Project::read(&path) {
-            laid.made.push((path, text));
-        }
-    }
-    Ok(laid)
 }
 
 /// Makes a step stand: its limits, its tools, its prompt.
@@ -396,19 +315,15 @@ async fn stand<'a>(
 async fn work(
     step: &Step<'_>,
     talk: &mut Conversation,
-    mut first: Vec<Part>,
     words: Words<'_>,
-) -> Result<TurnEnd, Failure> {
-    let before = step.baseline().await?;
+) -> Result<Result<TurnEnd, String>, Failure> {
     if step.command == Command::Implement {
-        if let Some(end) = implement::gate(step, talk).await? {
-            return Ok(end);
-        }
-        return implemented(step, talk, first, words).await;
+        return implemented(step, talk, words).await.map(Ok);
     }
-    first.insert(first.len().min(1), step.opening(Vec::new()).await?);
-    let end = step.turn(talk, first, words).await?;
-    finish(step, talk, (end, before), words).await
+    let before = step.baseline().await?;
+    let opening = step.opening(Vec::new()).await?;
+    let end = step.turn(talk, vec![opening], words).await?;
+    finish(step, talk, (end, before), words).await.map(Ok)
 }
 
 /// Checks what the model wrote, has it put right what is wrong, and tells what came of the step.
@@ -421,11 +336,16 @@ async fn finish(
     let mut problems = Vec::new();
     for n_left in (0..=repairs_max(step.command)).rev() {
         if end != TurnEnd::Done {
+            return step.broken(end, talk).await;
+        }
+        if step.has_stopped() {
+            step.note(&format!("{} ends here. What is written stays.", step.command));
             return Ok(end);
         }
         if step.scope.desk.state().is_waiting {
             // The answer comes as a prompt, and the step goes on with it.
-            return Ok(TurnEnd::Done);
+            talk.before = Some(Box::new(before));
+            return Ok(end);
         }
         problems = match step.command == Command::Converge {
             true => converge::unsaid(step),
@@ -443,33 +363,29 @@ async fn finish(
         true => Some(converge::settle(step, talk).await?),
         false => None,
     };
-    if let Some(end) = after(step, talk, words).await? {
-        return Ok(end);
-    }
+    let hooked = after(step, talk, words).await?;
     if matches!(step.command, Command::Tasks | Command::Converge) {
         step.tell_plan(&[]).await?;
     }
-    let text = report::summed_up(step.command, &step.came_to().await?, &problems);
-    let outcome = if problems.is_empty() { "done" } else { "problems left" };
+    let is_whole = problems.is_empty();
     let (mut came_to, mut next) = (step.came_to().await?, step.command.next());
     if let Some(converged) = converged {
         came_to.push(converged.line);
         next = converged.next;
         problems.clear();
+    } else if !is_whole {
+        // What comes next would stand on it.
+        next = &[];
     }
     let text = report::summed_up(step.command, &came_to, &problems);
+    let outcome = if is_whole { Outcome::Done } else { Outcome::Left };
     step.report((text, report::handoffs(next)), outcome, talk).await?;
-    Ok(end)
+    Ok(hooked.unwrap_or(end))
 }
 
 /// Works through the task list.
-async fn implemented(
-    step: &Step<'_>,
-    talk: &mut Conversation,
-    first: Vec<Part>,
-    words: Words<'_>,
-) -> Result<TurnEnd, Failure> {
-    let (mut end, progress) = implement::run(step, talk, first, words).await?;
+async fn implemented(step: &Step<'_>, talk: &mut Conversation, words: Words<'_>) -> Result<TurnEnd, Failure> {
+    let (mut end, progress) = implement::run(step, talk, words).await?;
     let list = step.tasks().await?;
     let is_whole = list.n_done() == list.tasks.len();
     if end == TurnEnd::Done
@@ -478,7 +394,7 @@ async fn implemented(
     {
         end = other;
     }
-    let outcome = if is_whole { "done" } else { "tasks left" };
+    let outcome = if progress.is_as_asked { Outcome::Done } else { Outcome::Left };
     let text = report::implemented(&progress, &list, &end);
     // A run of tasks that stopped goes on first.
     let next = if is_whole { Command::Implement.next() } else { &[Command::Implement] };
@@ -495,7 +411,7 @@ async fn after(
     let plan = step.feature.as_ref().map(Feature::plan);
     let (when, command) = (When::After, step.command);
     let moment = Moment { when, command, ground: &step.ground, asked: None, plan: plan.as_deref() };
-    hooking::run(&step.cx, talk, moment, &mut Vec::new(), words).await
+    hooking::run(&step.cx, talk, moment, words).await
 }
 
 /// How often the model may put right what it wrote.
@@ -508,6 +424,6 @@ pub(super) fn repairs_max(command: Command) -> usize {
 }
 
 pub(super) fn note_to(cx: &TurnCx<'_>, text: &str) {
-    let text = format!("{}\n", text.trim_end());
-    cx.client.tell(cx.session, crow_core::Update::Text { message: cx.kit.next_note(), text });
+    let text = format!("{}\n", visible(text.trim_end()));
+    cx.client.tell(cx.session, Update::Text { message: cx.kit.next_note(), text });
 }
