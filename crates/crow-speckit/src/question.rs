@@ -5,6 +5,27 @@ use std::fmt::Write as _;
 #[cfg(test)]
 mod tests;
 
+/// Words that agree with what is recommended.
+const CONSENT: [&str; 10] = [
+    "yes",
+    "y",
+    "yes please",
+    "yes, please",
+    "ok",
+    "okay",
+    "sure",
+    "recommended",
+    "suggested",
+    "the recommended one",
+];
+
+/// Words that end the questions.
+const NO_MORE: [&str; 8] =
+    ["done", "stop", "no more", "no more questions", "enough", "that is enough", "that's enough", "skip"];
+
+/// Words that end the step.
+const STOP: [&str; 4] = ["cancel", "cancel it", "abort", "abort it"];
+
 /// Something only the person can decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
@@ -64,30 +85,60 @@ impl Question {
         text
     }
 
-    /// Reads what a person said to it.
+    /// Tells whether an option has this label, as a person spells it.
+    pub fn has_label(&self, text: &str) -> bool {
+        self.labelled(text).is_some()
+    }
+
+    /// Reads what a person said to it. What they see as an option is one, even if it is a word that would end the questions.
     pub fn read(&self, words: &str) -> Answer {
         let words = words.trim();
-        let word = words.trim_end_matches(['.', '!', ')']).to_lowercase();
-        match word.as_str() {
-            "done" | "stop" | "no more" | "enough" | "skip" => return Answer::NoMore,
-            "cancel" | "abort" => return Answer::Stop,
-            _ => {}
+        let word = without_end(words).to_lowercase();
+        let chosen =
+            self.labelled(words).or_else(|| self.lettered(&word)).or_else(|| self.consented_to(&word));
+        match (chosen, word.as_str()) {
+            (Some(choice), _) => Answer::Given(choice.label.clone()),
+            (None, word) if NO_MORE.contains(&word) => Answer::NoMore,
+            (None, word) if STOP.contains(&word) => Answer::Stop,
+            (None, _) => Answer::Given(words.to_owned()),
         }
-        let shown = self.shown();
-        let by_letter = || {
-            let mut letters = word.strip_prefix("option ").unwrap_or(&word).chars();
-            let letter = letters.next().filter(|_| letters.next().is_none())?;
-            shown.get((letter as usize).checked_sub('a' as usize)?).copied()
-        };
-        let by_label = || shown.iter().find(|choice| choice.label.to_lowercase() == word).copied();
-        let by_consent = || {
-            let consents = ["yes", "y", "ok", "recommended", "suggested"].contains(&word.as_str());
-            let first = shown.first().filter(|_| consents && self.recommended.is_some())?;
-            Some(*first)
-        };
-        let chosen = by_label().or_else(by_letter).or_else(by_consent);
-        Answer::Given(chosen.map_or_else(|| words.to_owned(), |choice| choice.label.clone()))
     }
+
+    fn labelled(&self, words: &str) -> Option<&Choice> {
+        let said = words.trim().to_lowercase();
+        let by = |said: &str| self.options.iter().find(|choice| choice.label.trim().to_lowercase() == said);
+        by(&said).or_else(|| by(without_end(&said)))
+    }
+
+    /// The option behind a letter or a number, as in `b`, `(b)`, `option b`, `2` or `B: its label`.
+    fn lettered(&self, word: &str) -> Option<&Choice> {
+        let word = word.trim_start_matches(['(', '*']);
+        let word = word.strip_prefix("option ").unwrap_or(word);
+        let end = word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len());
+        let (mark, rest) = word.split_at(end);
+        let shown = self.shown();
+        let at = match mark.as_bytes() {
+            [letter @ b'a'..=b'z'] => usize::from(letter - b'a'),
+            // Where labels begin with numbers, a number is no place in a list.
+            _ if shown.iter().any(|choice| choice.label.starts_with(|c: char| c.is_ascii_digit())) => {
+                return None;
+            }
+            _ => mark.parse::<usize>().ok()?.checked_sub(1)?,
+        };
+        let choice = *shown.get(at)?;
+        let label = rest.trim_start_matches([')', '*', ':', '.', '-', ' ']);
+        (label.is_empty() || label == without_end(&choice.label).to_lowercase()).then_some(choice)
+    }
+
+    /// The option that the model would take, where the person says only that they agree.
+    fn consented_to(&self, word: &str) -> Option<&Choice> {
+        let first = self.options.iter().find(|choice| Some(&choice.label) == self.recommended.as_ref())?;
+        CONSENT.contains(&word).then_some(first)
+    }
+}
+
+fn without_end(words: &str) -> &str {
+    words.trim_end_matches(['.', '!', ')', ' '])
 }
 
 fn letter(index: usize) -> Option<char> {

@@ -43,9 +43,64 @@ fn letters_labels_consent_and_words_of_ones_own() {
     check("recommended", &given("OAuth"));
     check("C", &given("C"));
     check("By a hardware key\nonly", &given("By a hardware key\nonly"));
+    for b in [
+        "(b)",
+        "b)",
+        "B.",
+        "B: Password",
+        "b - password",
+        "B) Password.",
+        "**B** Password",
+        "2",
+        "2)",
+        "(option b)",
+    ] {
+        check(b, &given("Password"));
+    }
+    for own in ["B: none of these", "b, but salted", "0", "3", "2 of them"] {
+        check(own, &given(own));
+    }
+    for consent in ["Yes, please!", "yes please", "OK.", "okay"] {
+        check(consent, &given("OAuth"));
+    }
     check("done", &Answer::NoMore);
     check("No more.", &Answer::NoMore);
+    check("no more questions", &Answer::NoMore);
     check("cancel", &Answer::Stop);
+    check("Cancel it.", &Answer::Stop);
+}
+
+#[test]
+fn an_option_is_one_whatever_its_label_says() {
+    let labels = |labels: &[&str]| Question {
+        options: labels
+            .iter()
+            .map(|label| Choice { label: (*label).to_owned(), meaning: String::new() })
+            .collect(),
+        recommended: Some(labels[0].to_owned()),
+        ..question()
+    };
+    let retry = labels(&["Retry", "Abort", "Skip", "Yes", "A"]);
+    for label in ["Abort", "Skip", "Yes", "A"] {
+        assert_eq!(retry.read(&label.to_lowercase()), given(label));
+    }
+    assert_eq!(retry.read("cancel"), Answer::Stop);
+    let dotted = labels(&["OAuth (2.0)", "C++", "C"]);
+    assert_eq!(dotted.read("oauth (2.0)"), given("OAuth (2.0)"));
+    assert_eq!(dotted.read("c"), given("C"));
+    assert_eq!(dotted.read("A: OAuth (2.0)"), given("OAuth (2.0)"));
+    // How many?
+    let numbers = labels(&["10", "20 or more"]);
+    assert_eq!(numbers.read("10."), given("10"));
+    assert_eq!(numbers.read("1"), given("1"));
+    assert_eq!(numbers.read("b"), given("20 or more"));
+}
+
+#[test]
+fn a_label_is_known_as_people_spell_it() {
+    let question = question();
+    assert!(question.has_label(" oauth.") && question.has_label("Password"));
+    assert!(!question.has_label("a") && !question.has_label(""));
 }
 
 #[test]
