@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::{
-    Command, Feature, Pages, Problem, Project, SpeckitError, TaskList, check_checklist, check_constitution,
-    check_markers, check_plan, check_quickstart, check_research, check_spec, check_tasks, checklists, docs,
-    n_clarifications, spec_counts,
+    Command, Feature, Pages, Problem, Project, REQUIREMENTS, SpeckitError, TaskList, check_checklist,
+    check_constitution, check_markers, check_plan, check_quickstart, check_research, check_spec, check_tasks,
+    checklists, docs, n_clarifications, spec_counts,
 };
 
 /// What stood on disk before a step, as far as it is held against what stands there after it.
@@ -72,7 +72,7 @@ pub fn check(
             let (after, template) = (texts(feature)?, pages("checklist-template")?.text);
             let changed = after.iter().filter(|(name, text)| before.checklists.get(*name) != Some(text));
             let mut n_changed = 0;
-            for (name, text) in changed.filter(|(name, _)| *name != "requirements.md") {
+            for (name, text) in changed.filter(|(name, _)| *name != REQUIREMENTS) {
                 n_changed += 1;
                 problems.of(
                     name,
@@ -104,10 +104,9 @@ fn check_requirements(
     before: &Baseline,
     problems: &mut Problems,
 ) -> Result<(), SpeckitError> {
-    const NAME: &str = "requirements.md";
-    let Some(old) = before.checklists.get(NAME) else { return Ok(()) };
-    let new = Project::read(&feature.checklists().join(NAME))?.unwrap_or_default();
-    problems.of(NAME, check_markers(old, &new));
+    let Some(old) = before.checklists.get(REQUIREMENTS) else { return Ok(()) };
+    let new = Project::read(&feature.checklists().join(REQUIREMENTS))?.unwrap_or_default();
+    problems.of(REQUIREMENTS, check_markers(old, &new));
     Ok(())
 }
 

@@ -5,6 +5,9 @@ use std::collections::HashSet;
 use crate::lint::{Problem, first_of, placeholders};
 use crate::markdown;
 
+/// The list that every spec is reviewed with.
+pub const REQUIREMENTS: &str = "requirements.md";
+
 /// The share of new items, in percent, that have to say what of the spec they are about.
 const REFERENCED_PERCENT_MIN: usize = 80;
 
@@ -98,7 +101,7 @@ pub fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec
     first_of(problems)
 }
 
-/// Says what is wrong with `requirements.md` after a model went through it: nothing but boxes may differ.
+/// Says what is wrong with [`REQUIREMENTS`] after a model went through it: nothing but boxes may differ.
 pub fn check_markers(before: &str, after: &str) -> Vec<Problem> {
     let (emptied_before, emptied_after) = (emptied(before), emptied(after));
     let mut lines_after = markdown::lines(&emptied_after);

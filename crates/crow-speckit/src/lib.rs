@@ -39,7 +39,7 @@ mod tasks;
 
 pub use agent_context::AgentContext;
 pub use check::{Baseline, came_to, check};
-pub use checklist::{Counts, check_checklist, check_markers, counts, next_item};
+pub use checklist::{Counts, REQUIREMENTS, check_checklist, check_markers, counts, next_item};
 pub use clarifications::{add_clarification, n_clarifications};
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use create::{Created, NewFeature, create, would_create};
