@@ -6,9 +6,8 @@ use std::path::Path;
 
 use crow_agent::WorkflowSettings;
 use crow_speckit::{
-    Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, TaskList, WhoAsks,
-    check_needs, create, docs, init, layers, page, parse_number, resolve, setup_plan, setup_tasks,
-    would_create, write_pointer,
+    Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, WhoAsks, check_needs, create,
+    docs, init, layers, page, parse_number, resolve, setup_plan, setup_tasks, would_create, write_pointer,
 };
 use serde_json::{Value, json};
 
@@ -163,7 +162,7 @@ impl Step<'_> {
     fn tasks(&self, is_json: bool, out: &mut impl Write) -> Result<(), Exit> {
         let (feature, _) = resolve(&self.project, self.asked())?;
         check_needs(&self.project, &feature, &[Need::Tasks])?;
-        let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+        let list = feature.task_list()?;
         if is_json {
             let tasks = list.tasks.iter().map(|task| {
                 let stories: Vec<String> = task.stories.iter().map(|story| format!("US{story}")).collect();

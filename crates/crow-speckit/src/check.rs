@@ -155,8 +155,7 @@ pub fn came_to(
         }
         Command::Checklist => lines.extend(lists(feature)?),
         Command::Tasks | Command::Implement | Command::Converge | Command::Analyze => {
-            let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
-            lines.push(of_tasks(&list));
+            lines.push(of_tasks(&feature.task_list()?));
         }
         Command::Constitution => {}
     }

@@ -74,7 +74,7 @@ pub fn gather(
     };
     facts.docs = docs(feature).into_iter().map(str::to_owned).collect();
     facts.checklists = checklists(feature)?;
-    facts.tasks = tasks(&TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default()));
+    facts.tasks = tasks(&feature.task_list()?);
     Ok(facts)
 }
 

@@ -19,6 +19,7 @@ mod git_extension;
 mod guard;
 mod hooks;
 mod init;
+mod kept;
 mod lint;
 mod markdown;
 mod number;
