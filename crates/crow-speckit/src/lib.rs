@@ -17,6 +17,7 @@ mod gather;
 mod git;
 mod git_extension;
 mod guard;
+mod hold;
 mod hooks;
 mod init;
 mod kept;
@@ -54,6 +55,7 @@ pub use git_extension::{
     exact_branch, is_feature_branch,
 };
 pub use guard::{Change, Guard, SET_ASIDE, Snapshot, Touched};
+pub use hold::Hold;
 pub use hooks::{Hook, Hooks, When};
 pub use init::{Pages, init};
 pub use lint::{

@@ -1,0 +1,100 @@
+//! Who implements a feature: one session at a time, whatever process it runs in. Knows no session.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use crate::{Feature, Project, SpeckitError, init::own_folder, project::led_to};
+
+/// Bytes of the feature's name in the lock's: with them it is one for every disk.
+const NAME_BYTES_MAX: usize = 200;
+
+/// The right to implement a feature. It ends when this is dropped, or with its process.
+#[derive(Debug)]
+pub struct Hold {
+    /// None on a disk without locks, where nobody is kept out.
+    _file: Option<File>,
+}
+
+impl Hold {
+    /// Takes it, or says that another session has it.
+    pub fn take(project: &Project, feature: &Feature) -> Result<Self, SpeckitError> {
+        own_folder(project)?;
+        // A link to a feature is no other feature.
+        let dir = led_to(&feature.dir).unwrap_or_else(|| feature.dir.clone());
+        let name = Feature::at(dir).name;
+        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        let path = project.specify(&format!("crow/implement-{name}.lock"));
+        let failed = |error| SpeckitError::io(&path, error);
+        let file = opened(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: Some(file) }),
+            Err(TryLockError::WouldBlock) => Err(SpeckitError::Invalid(format!(
+                "another session implements {}; wait until it is done, or stop it there",
+                project.shown(&feature.dir)
+            ))),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                Ok(Self { _file: None })
+            }
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+/// Opens the file of a lock. What is there and no file might never open, or be somebody else's.
+fn opened(path: &Path) -> Result<File, SpeckitError> {
+    let failed = |error: io::Error| SpeckitError::io(path, error);
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(SpeckitError::broken(path, "it is not a file; move it away"));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        Ok(_) | Err(_) => {}
+    }
+    File::options().create(true).append(true).open(path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{project, shown};
+
+    #[test]
+    fn a_feature_is_implemented_by_one_at_a_time() {
+        let (_folder, project) = project(&[("specs/001-a/spec.md", ""), ("specs/002-b/spec.md", "")]);
+        let feature = |dir: &str| Feature::at(project.place(dir));
+        let hold = Hold::take(&project, &feature("specs/001-a")).unwrap();
+        let told = Hold::take(&project, &feature("specs/001-a")).unwrap_err().to_string();
+        assert_eq!(told, "another session implements specs/001-a; wait until it is done, or stop it there");
+        Hold::take(&project, &feature("specs/002-b")).unwrap();
+        drop(hold);
+        Hold::take(&project, &feature("specs/001-a")).unwrap();
+        let long = "x".repeat(255);
+        Hold::take(&project, &feature(&long)).unwrap();
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_to_a_feature_is_no_other_feature() {
+        let (_folder, project) = project(&[("specs/001-a/spec.md", "")]);
+        std::os::unix::fs::symlink("001-a", project.place("specs/002-b")).unwrap();
+        let _hold = Hold::take(&project, &Feature::at(project.place("specs/001-a"))).unwrap();
+        let told = Hold::take(&project, &Feature::at(project.place("specs/002-b"))).unwrap_err().to_string();
+        assert!(told.starts_with("another session implements specs/002-b;"), "{told}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_in_the_place_of_the_lock_is_left_alone() {
+        let (_folder, project) = project(&[("outside", "")]);
+        fs::create_dir(project.specify("crow")).unwrap();
+        let lock = project.specify("crow/implement-001-a.lock");
+        std::os::unix::fs::symlink(project.root().join("made"), &lock).unwrap();
+        let told = Hold::take(&project, &Feature::at(project.place("specs/001-a"))).unwrap_err().to_string();
+        assert_eq!(
+            shown(&project, &told),
+            "$DIR/.specify/crow/implement-001-a.lock cannot be used: it is not a file; move it away"
+        );
+        assert!(!project.root().join("made").exists());
+    }
+}
