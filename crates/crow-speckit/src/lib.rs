@@ -37,6 +37,7 @@ mod roots;
 mod scaffold;
 mod slug;
 mod supplied;
+mod take_up;
 mod tasks;
 
 pub use agent_context::AgentContext;
@@ -78,6 +79,7 @@ pub use registry::Strategy;
 pub use roots::{SpecsLink, SpecsRoot, specs_root};
 pub use slug::{clean, slug};
 pub use supplied::{Supplied, supplied};
+pub use take_up::{take_up, untouched};
 pub use tasks::{
     Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
 };
