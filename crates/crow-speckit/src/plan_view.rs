@@ -1,10 +1,11 @@
 //! A task list as the plan that a client draws. Text only; knows no client.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use crate::checklist::Counts;
 use crate::tasks::{PhaseKind, Task, TaskId, TaskList};
 
-/// Entries from which on finished phases are folded: more than people look through.
+/// Entries from which on what is done is folded: more than people look through.
 const ENTRIES_MAX: usize = 60;
 
 /// Letters of an entry: one line of a narrow panel, twice.
@@ -41,7 +42,7 @@ pub struct Entry {
     pub priority: Priority,
     /// Where it stands.
     pub status: Status,
-    /// Its task; none for a folded phase.
+    /// Its task; none for what is done of a phase.
     pub id: Option<TaskId>,
     /// The phase it stands in, or is.
     pub phase: Option<String>,
@@ -53,21 +54,21 @@ pub struct Entry {
     pub line: usize,
 }
 
-/// The whole plan. Where it is long, each finished phase is one entry.
+/// The whole plan. Where it is long, what is done of each phase is one entry, so that it gets shorter as work goes on.
 pub fn plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<Entry> {
-    let unfinished: HashSet<Option<usize>> =
-        list.tasks.iter().filter(|task| !task.done).map(|task| task.phase).collect();
     let is_long = list.tasks.len() > ENTRIES_MAX;
-    let mut entries = Vec::new();
-    let mut folded = HashSet::new();
+    let mut counts: HashMap<Option<usize>, Counts> = HashMap::new();
     for task in &list.tasks {
-        match task.phase {
-            Some(phase) if is_long && !unfinished.contains(&task.phase) => {
-                if folded.insert(phase) {
-                    entries.extend(folded_phase(list, phase));
-                }
-            }
-            Some(_) | None => entries.push(entry(list, task, at_work)),
+        let counts = counts.entry(task.phase).or_default();
+        counts.n_total += 1;
+        counts.n_checked += usize::from(task.done);
+    }
+    let mut entries = Vec::new();
+    for task in &list.tasks {
+        let counts = counts.remove(&task.phase).filter(|counts| is_long && counts.n_checked > 0);
+        entries.extend(counts.map(|counts| folded(list, task, counts)));
+        if !(is_long && task.done) {
+            entries.push(entry(list, task, at_work));
         }
     }
     entries
@@ -94,19 +95,20 @@ fn entry(list: &TaskList, task: &Task, at_work: &[TaskId]) -> Entry {
     }
 }
 
-fn folded_phase(list: &TaskList, at: usize) -> Option<Entry> {
-    let phase = list.phases.get(at)?;
-    let n_tasks = list.tasks.iter().filter(|task| task.phase == Some(at)).count();
-    Some(Entry {
-        text: cut(&format!("{phase} ({n_tasks}/{n_tasks})")),
-        priority: priority(phase.kind, &[]),
+/// What is done of a phase, of which this is the first task.
+fn folded(list: &TaskList, first: &Task, counts: Counts) -> Entry {
+    let phase = list.phase(first);
+    let name = phase.map_or_else(|| "Tasks without a phase".to_owned(), ToString::to_string);
+    Entry {
+        text: cut(&format!("{name} ({}/{})", counts.n_checked, counts.n_total)),
+        priority: priority(phase.map_or(PhaseKind::Other, |phase| phase.kind), &[]),
         status: Status::Completed,
         id: None,
-        phase: Some(phase.to_string()),
+        phase: phase.map(ToString::to_string),
         stories: Vec::new(),
         parallel: false,
-        line: phase.line,
-    })
+        line: phase.map_or(first.line, |phase| phase.line),
+    }
 }
 
 fn priority(kind: PhaseKind, stories: &[u32]) -> Priority {

@@ -46,7 +46,7 @@ fn every_task_is_an_entry() {
 }
 
 #[test]
-fn finished_phases_are_folded_where_there_are_many_tasks() {
+fn what_is_done_is_folded_where_there_are_many_tasks() {
     let mut text = "## Phase 1: Setup\n".to_owned();
     (0..59).for_each(|id| writeln!(text, "- [x] T{id:03} a").unwrap());
     text.push_str("## Phase 2: Polish\n- [ ] T100 b\n");
@@ -57,8 +57,34 @@ fn finished_phases_are_folded_where_there_are_many_tasks() {
         &[],
         expect![[r#"
         1 High Completed Phase 1: Setup (59/59)
+        61 Low Completed Phase 2: Polish (1/2)
         62 Low Pending T100 b
-        63 Low Completed T101 c
     "#]],
+    );
+}
+
+#[test]
+fn a_long_plan_gets_shorter_with_every_task() {
+    let list = |n_done: usize| {
+        let mut text = String::new();
+        for id in 1..=90 {
+            if id == 11 {
+                text.push_str("## Phase 1: Setup\n");
+            }
+            writeln!(text, "- [{}] T{id:03} a", if id <= n_done { 'x' } else { ' ' }).unwrap();
+        }
+        text
+    };
+    let lengths: Vec<usize> =
+        [0, 1, 10, 11, 12, 89, 90].map(|n| plan_view(&TaskList::parse(&list(n)), &[]).len()).into();
+    assert_eq!(lengths, [90, 90, 81, 81, 80, 3, 2]);
+    check(
+        &list(89),
+        &["T090"],
+        expect![[r#"
+            1 Medium Completed Tasks without a phase (10/10)
+            11 High Completed Phase 1: Setup (79/80)
+            91 High InProgress T090 a
+        "#]],
     );
 }
