@@ -14,7 +14,8 @@ use crate::{
 pub struct Baseline {
     constitution: Option<String>,
     checklists: BTreeMap<String, String>,
-    goes_on: bool,
+    n_done: usize,
+    is_late: bool,
 }
 
 impl Baseline {
@@ -23,13 +24,26 @@ impl Baseline {
         let mut before = Self { constitution: Project::read(&project.constitution())?, ..Self::default() };
         if let Some(feature) = feature {
             before.checklists = texts(feature)?;
+            before.n_done = feature.task_list()?.n_done();
         }
         Ok(before)
     }
 
-    /// The same for a step that was interrupted by a question: it may have written before that what it is asked for.
-    pub fn of_a_step_that_goes_on(self) -> Self {
-        Self { goes_on: true, constitution: None, ..self }
+    /// Marks it as taken when the step had begun: what the step wrote before is in it, and cannot be told from what was there.
+    #[must_use]
+    pub fn late(self) -> Self {
+        Self { is_late: true, constitution: None, ..self }
+    }
+
+    /// Says how many ticks are gone since then, as they are when a task list was written anew; `None` where none is.
+    pub fn ticks_gone(&self, feature: &Feature) -> Result<Option<String>, SpeckitError> {
+        let n_gone = self.n_done.saturating_sub(feature.task_list()?.n_done());
+        Ok((n_gone > 0).then(|| {
+            let n_done = self.n_done;
+            format!(
+                "tasks.md: {n_gone} of {n_done} ticks of the earlier list are gone; tick again what is done"
+            )
+        }))
     }
 }
 
@@ -79,7 +93,7 @@ pub fn check(
                     check_checklist(before.checklists.get(name).map(String::as_str), text, &template),
                 );
             }
-            let is_written = before.goes_on && after.keys().any(|name| *name != "requirements.md");
+            let is_written = before.is_late && after.keys().any(|name| *name != REQUIREMENTS);
             if n_changed == 0 && !is_written {
                 problems.0.push("no checklist was written; write one file in checklists/".to_owned());
             }
@@ -183,3 +197,6 @@ fn of_tasks(list: &TaskList) -> String {
         list.n_done()
     )
 }
+
+#[cfg(test)]
+mod tests;

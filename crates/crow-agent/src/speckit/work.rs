@@ -153,7 +153,7 @@ pub(super) async fn go_on(
     }
     let before = match talk.before.take() {
         Some(before) => *before,
-        None => step.baseline().await?.of_a_step_that_goes_on(),
+        None => step.baseline().await?.late(),
     };
     let end = step.go(talk, words).await?;
     finish(&step, talk, (end, before), words).await.map(Ok)

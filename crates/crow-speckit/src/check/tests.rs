@@ -1,0 +1,50 @@
+use std::fs;
+
+use crate::fixture::project;
+use crate::{Page, page};
+
+use super::*;
+
+const LIST: &str = "specs/001-a/checklists/ux.md";
+
+/// What is wrong after a checklist step that begins with one list and a baseline, and then does this.
+#[track_caller]
+fn check_lists(before: impl Fn(Baseline) -> Baseline, act: impl Fn(&Project), expected: &str) {
+    let (_folder, project) = project(&[(LIST, "- [ ] CHK001 a [Gap]\n")]);
+    let feature = Feature::at(project.place("specs/001-a"));
+    let baseline = before(Baseline::take(&project, Some(&feature)).unwrap());
+    act(&project);
+    let pages = |name: &str| -> Result<Page, SpeckitError> { page(&project, None, name) };
+    let problems = check(&project, Some(&feature), (Command::Checklist, &baseline), &pages).unwrap();
+    assert_eq!(problems.join("\n"), expected);
+}
+
+#[test]
+fn a_checklist_may_have_been_written_before_a_late_baseline() {
+    let missing = "no checklist was written; write one file in checklists/";
+    check_lists(|early| early, |_| {}, missing);
+    check_lists(Baseline::late, |_| {}, "");
+    let spoil = |project: &Project| fs::write(project.place(LIST), "- [ ] CHK001 b [Gap]\n").unwrap();
+    let changed = "ux.md: what was in the checklist before has changed; put it back as it was and add new items below it";
+    check_lists(Baseline::late, spoil, changed);
+}
+
+#[test]
+fn ticks_that_a_new_list_lost_are_counted() {
+    let (_folder, project) =
+        project(&[("specs/001-a/tasks.md", "- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [ ] T004 d\n")]);
+    let feature = Feature::at(project.place("specs/001-a"));
+    let before = Baseline::take(&project, Some(&feature)).unwrap();
+    let gone = |list: &str| {
+        fs::write(feature.tasks(), list).unwrap();
+        before.ticks_gone(&feature).unwrap().unwrap_or_default()
+    };
+    assert_eq!(
+        gone("- [ ] T001 a\n- [x] T002 b\n"),
+        "tasks.md: 2 of 3 ticks of the earlier list are gone; tick again what is done"
+    );
+    assert_eq!(gone("- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [x] T004 d\n"), "");
+    fs::remove_file(feature.tasks()).unwrap();
+    assert!(before.ticks_gone(&feature).unwrap().unwrap().contains("3 of 3"));
+    assert_eq!(Baseline::default().ticks_gone(&feature).unwrap(), None);
+}
