@@ -9,6 +9,9 @@ use crate::{Project, SpeckitError, project::led_to};
 /// Branches that are looked at; the largest public projects have some thousands.
 const REFS_MAX: usize = 50_000;
 
+/// Files and folders that are looked at for them; folders without a branch are not endless either.
+const ENTRIES_MAX: usize = 4 * REFS_MAX;
+
 /// Slashes in the name of a branch.
 const REF_LEVELS_MAX: usize = 16;
 
@@ -34,13 +37,14 @@ pub fn is_repository(root: &Path) -> bool {
 }
 
 /// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
-/// another format than files are not known.
+/// another format than files are not known, nor are those of a folder elsewhere that does not name this checkout.
 pub fn branches(root: &Path) -> Vec<String> {
     let Some(common) = find(root).and_then(|git| git.common) else { return Vec::new() };
-    let mut refs = Vec::new();
+    let mut refs = Refs { names: Vec::new(), n_entries_left: ENTRIES_MAX };
     for place in ["refs/heads", "refs/remotes"] {
-        walk(&common, place, REF_LEVELS_MAX, &mut refs);
+        refs.walk(&common, place, REF_LEVELS_MAX);
     }
+    let mut refs = refs.names;
     let packed = Project::read(&common.join("packed-refs")).ok().flatten().unwrap_or_default();
     let named = packed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
     refs.extend(named.take(REFS_MAX));
@@ -56,16 +60,26 @@ pub fn branches(root: &Path) -> Vec<String> {
     names
 }
 
-/// Adds the names below a place, as git spells them.
-fn walk(common: &Path, place: &str, n_levels: usize, refs: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(common.join(place)) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let name = format!("{place}/{name}");
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && n_levels > 0 => walk(common, &name, n_levels - 1, refs),
-            Ok(kind) if kind.is_file() && refs.len() < REFS_MAX => refs.push(name),
-            Ok(_) | Err(_) => {}
+/// Names of branches and remotes' branches, as git spells them, as far as they were looked for.
+struct Refs {
+    names: Vec<String>,
+    n_entries_left: usize,
+}
+
+impl Refs {
+    /// Adds the names below a place.
+    fn walk(&mut self, common: &Path, place: &str, n_levels: usize) {
+        let Ok(entries) = fs::read_dir(common.join(place)) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            let Some(n_left) = self.n_entries_left.checked_sub(1) else { return };
+            self.n_entries_left = n_left;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let name = format!("{place}/{name}");
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && n_levels > 0 => self.walk(common, &name, n_levels - 1),
+                Ok(kind) if kind.is_file() && self.names.len() < REFS_MAX => self.names.push(name),
+                Ok(_) | Err(_) => {}
+            }
         }
     }
 }
@@ -118,13 +132,40 @@ fn find(root: &Path) -> Option<Git> {
     None
 }
 
-/// Finds what a worktree shares. Its own folder names the file that led there: a file that a stranger wrote into the
-/// project cannot arrange that.
+/// Finds what the checkouts share that a file leads to. Its own folder names the one where that file is: a file that a
+/// stranger wrote into the project cannot arrange that.
 fn common(dir: &Path, entry: &Path) -> Option<PathBuf> {
-    let back = Project::read(&dir.join("gitdir")).ok()??;
-    if led_to(Path::new(back.trim()))? != led_to(entry)? {
+    let Some(back) = Project::read(&dir.join("gitdir")).ok()? else {
+        // The folder of a submodule is shared as it is.
+        let checkout = worktree_in(&Project::read(&dir.join("config")).ok()??)?;
+        let is_its_own = led_to(&dir.join(checkout))? == led_to(entry.parent()?)?;
+        return is_its_own.then(|| fs::canonicalize(dir).ok()).flatten();
+    };
+    if led_to(&dir.join(back.trim()))? != led_to(entry)? {
         return None;
     }
     let common = Project::read(&dir.join("commondir")).ok()??;
     fs::canonicalize(dir.join(common.trim())).ok()
 }
+
+/// Where the settings of a repository say that its files are.
+fn worktree_in(config: &str) -> Option<String> {
+    let mut is_core = false;
+    let mut found = None;
+    for line in config.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_core = line.eq_ignore_ascii_case("[core]");
+        } else if let Some((key, value)) = line.split_once('=')
+            && is_core
+            && key.trim().eq_ignore_ascii_case("worktree")
+        {
+            let value = value.trim();
+            let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+            found = Some(value.replace("\\\"", "\"").replace("\\\\", "\\"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
