@@ -268,12 +268,9 @@ fn unusable(dir: &Path, error: &io::Error) -> Exit {
 impl From<SpeckitError> for Exit {
     fn from(error: SpeckitError) -> Self {
         let exit = Self::new(Code::Failed, table::plain(&error.to_string()));
-        match error {
-            SpeckitError::Unmet { next: Some(next), .. } => exit.with_hint(format!("run {next} first")),
-            SpeckitError::Unmet { next: None, .. }
-            | SpeckitError::Invalid(_)
-            | SpeckitError::Broken { .. }
-            | SpeckitError::Io { .. } => exit,
+        match error.hint() {
+            Some(hint) => exit.with_hint(hint),
+            None => exit,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Command;
 
-/// Why something could not be done. Nothing was written when one is returned, unless the variant says so.
+/// Why something could not be done. What can be checked is checked before anything is written; what was written before one
+/// is returned stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SpeckitError {
     /// Something has to be there first.
@@ -27,7 +28,7 @@ pub enum SpeckitError {
         /// What is wrong with it.
         why: String,
     },
-    /// The disk said no; what was written before stays.
+    /// The disk said no.
     #[error("{}: {error}", path.display())]
     Io {
         /// What was read or written.
@@ -38,11 +39,32 @@ pub enum SpeckitError {
 }
 
 impl SpeckitError {
+    /// What helps, where its sentence does not say so.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unmet { next, .. } => next.map(|next| format!("run {next} first")),
+            Self::Invalid(_) | Self::Broken { .. } | Self::Io { .. } => None,
+        }
+    }
+
     pub(crate) fn io(path: &Path, error: io::Error) -> Self {
         Self::Io { path: path.to_owned(), error }
     }
 
     pub(crate) fn broken(path: &Path, why: impl Into<String>) -> Self {
         Self::Broken { path: path.to_owned(), why: why.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_made_by_a_command() {
+        let unmet = |next| SpeckitError::Unmet { why: "there is no plan".to_owned(), next };
+        assert_eq!(unmet(Some(Command::Plan)).hint().as_deref(), Some("run /speckit.plan first"));
+        assert_eq!(unmet(None).hint(), None);
+        assert_eq!(SpeckitError::Invalid("no".to_owned()).hint(), None);
     }
 }
