@@ -11,7 +11,7 @@ use crate::hooks::When;
 use crate::registry::EXTENSIONS;
 use crate::{Command, Project, SpeckitError, confined};
 
-pub use branch::{Branch, BranchFacts, BranchNumber, BranchWish, branch, exact_branch, is_feature_branch};
+pub use branch::{Branch, BranchFacts, BranchNumber, BranchWish, branch, exact_branch};
 
 /// The extension's settings.
 const FILE: &str = "git/git-config.yml";

@@ -53,7 +53,7 @@ pub use gather::{Limits, Spelled, checklists, gather};
 pub use git::{branches, is_repository};
 pub use git_extension::{
     Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
-    exact_branch, is_feature_branch,
+    exact_branch,
 };
 pub use guard::{Change, Guard, SET_ASIDE, Snapshot, Touched};
 pub use hold::Hold;

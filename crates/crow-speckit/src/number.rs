@@ -51,7 +51,8 @@ pub(crate) fn prefix_of(name: &str) -> Option<&str> {
 /// The day, a dash and the time of day.
 const TIMESTAMP_BYTES: usize = "20260101-120000".len();
 
-fn is_timestamped(name: &str) -> bool {
+/// Tells whether a name begins with a time and a dash.
+pub(crate) fn is_timestamped(name: &str) -> bool {
     let is_right = |(at, byte): (usize, u8)| match at {
         8 | TIMESTAMP_BYTES => byte == b'-',
         _ => byte.is_ascii_digit(),

@@ -3,7 +3,7 @@
 use regex::Regex;
 
 /// What hosts of repositories take for the name of a branch; longer folders could never become one.
-const NAME_BYTES_MAX: usize = 244;
+pub(crate) const NAME_BYTES_MAX: usize = 244;
 
 /// Words that tell nothing of a feature. Which ones is part of the rule: other programs drop the same.
 const STOP_WORDS: [&str; 48] = [
@@ -19,10 +19,14 @@ const WORDS_MAX: usize = 3;
 /// Makes a short name from what a feature is; empty when there is neither a letter nor a digit.
 pub fn slug(description: &str) -> String {
     let lowered = description.to_ascii_lowercase();
-    let words = words(&lowered);
+    telling(&words(&lowered), description)
+}
+
+/// Joins the words of a description, lowered, that say most.
+pub(crate) fn telling(words: &[&str], description: &str) -> String {
     let telling: Vec<&str> = words.iter().copied().filter(|word| is_telling(word, description)).collect();
     let taken = match telling.len() {
-        0 => words.get(..WORDS_MAX).unwrap_or(&words),
+        0 => words.get(..WORDS_MAX).unwrap_or(words),
         4 => &telling,
         _ => telling.get(..WORDS_MAX).unwrap_or(&telling),
     };

@@ -2,22 +2,13 @@
 //! different things.
 
 use crate::SpeckitError;
+use crate::number::is_timestamped;
+use crate::slug::{self, NAME_BYTES_MAX};
 
 use super::GitConfig;
 
-/// What hosts of repositories accept.
-const NAME_BYTES_MAX: usize = 244;
-
 /// What stands for the number and the slug where nothing else is said.
 const TEMPLATE: &str = "{number}-{slug}";
-
-/// Words that say nothing about a feature.
-const STOP_WORDS: [&str; 48] = [
-    "i", "a", "an", "the", "to", "for", "of", "in", "on", "at", "by", "with", "from", "is", "are", "was",
-    "were", "be", "been", "being", "have", "has", "had", "do", "does", "did", "will", "would", "should",
-    "could", "can", "may", "might", "must", "shall", "this", "that", "these", "those", "my", "your", "our",
-    "their", "want", "need", "add", "get", "set",
-];
 
 /// What there is already.
 #[derive(Debug, Clone, Copy)]
@@ -59,10 +50,6 @@ pub struct BranchWish<'a> {
 pub struct Branch {
     /// Its name.
     pub name: String,
-    /// Its number, as it stands in the name.
-    pub number: String,
-    /// Whether the name had to be cut.
-    pub is_cut: bool,
 }
 
 /// Names the branch of a new feature.
@@ -79,7 +66,7 @@ pub fn branch(
     let template = template
         .replace("{author}", &token(facts.author, "unknown"))
         .replace("{app}", &token(facts.app, "app"));
-    let mut slug = wish.short_name.map_or_else(|| slug(wish.description), cleaned);
+    let mut slug = wish.short_name.map_or_else(|| described(wish.description), cleaned);
     if slug.is_empty() {
         let why = "nothing in these words can name a branch; give a short name of letters and digits";
         return Err(SpeckitError::Invalid(why.to_owned()));
@@ -93,57 +80,34 @@ pub fn branch(
         }
     };
     let name_of = |slug: &str| template.replace("{number}", &number).replace("{slug}", slug);
-    let is_cut = name_of(&slug).len() > NAME_BYTES_MAX;
     while name_of(&slug).len() > NAME_BYTES_MAX && slug.pop().is_some() {
         slug.truncate(slug.trim_end_matches('-').len());
     }
     let name = name_of(&slug);
     checked(&name)?;
-    Ok(Branch { name, number, is_cut })
+    Ok(Branch { name })
 }
 
 /// Takes a name as somebody gave it.
 pub fn exact_branch(name: &str) -> Result<Branch, SpeckitError> {
     checked(name)?;
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let number = match n_stamp_bytes(last) {
-        Some(n_bytes) => &last[..n_bytes],
-        None => {
-            let digits = digits(last);
-            if !digits.is_empty() && last[digits.len()..].starts_with('-') { digits } else { name }
-        }
-    };
-    Ok(Branch { name: name.to_owned(), number: number.to_owned(), is_cut: false })
-}
-
-/// Tells whether a branch is named as those of features are.
-pub fn is_feature_branch(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    n_stamp_bytes(last).is_some() || is_numbered(last)
+    Ok(Branch { name: name.to_owned() })
 }
 
 /// The largest number in use among directories, and among branches in the same scope.
 fn highest(facts: &BranchFacts<'_>, scope: &str) -> u64 {
     let directories = facts.directories.iter().map(String::as_str);
-    let directories = directories.filter(|name| n_stamp_bytes(name).is_none() && digits(name).len() >= 3);
+    let directories = directories.filter(|name| !is_timestamped(name) && digits(name).len() >= 3);
     let directories = directories.filter(|name| name[digits(name).len()..].starts_with('-'));
     let branches = facts.branches.iter().filter_map(|name| name.strip_prefix(scope));
     let branches = branches.map(|name| name.rsplit('/').next().unwrap_or(name));
-    let branches = branches.filter(|name| n_stamp_bytes(name).is_none() && is_numbered(name));
+    let branches = branches.filter(|name| !is_timestamped(name) && is_numbered(name));
     // A number that is larger than any counter is nobody's.
     directories.chain(branches).filter_map(|name| digits(name).parse().ok()).max().unwrap_or(0)
 }
 
 fn digits(name: &str) -> &str {
     &name[..name.bytes().take_while(u8::is_ascii_digit).count()]
-}
-
-/// How long the time is that a name begins with, before its `-`.
-fn n_stamp_bytes(name: &str) -> Option<usize> {
-    let day = digits(name);
-    let time = digits(name[day.len()..].strip_prefix('-')?);
-    let n_bytes = day.len() + 1 + time.len();
-    (day.len() == 8 && time.len() == 6 && name[n_bytes..].starts_with('-')).then_some(n_bytes)
 }
 
 /// Tells whether a name begins with a number that is not half a time.
@@ -199,33 +163,14 @@ fn cleaned(words: &str) -> String {
     parts(words).join("-")
 }
 
+/// The words of a description that say most.
+fn described(description: &str) -> String {
+    let parts = parts(description);
+    slug::telling(&parts.iter().map(String::as_str).collect::<Vec<_>>(), description)
+}
+
 fn parts(words: &str) -> Vec<String> {
     let lower = words.to_lowercase();
     let is_of_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     lower.split(|c| !is_of_part(c)).filter(|part| !part.is_empty()).map(str::to_owned).collect()
-}
-
-/// The words of a description that say most: three, or four if there are just four.
-fn slug(description: &str) -> String {
-    let all = parts(description);
-    let says_much = |word: &&String| {
-        !STOP_WORDS.contains(&word.as_str())
-            && (word.len() >= 3 || has_word(description, &word.to_ascii_uppercase()))
-    };
-    let words: Vec<&str> = all.iter().filter(says_much).map(String::as_str).collect();
-    match words.len() {
-        0 => all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join("-"),
-        4 => words.join("-"),
-        _ => words[..words.len().min(3)].join("-"),
-    }
-}
-
-/// Tells whether a word stands alone in a text, as ASCII has it.
-fn has_word(text: &str, word: &str) -> bool {
-    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-        let after = text.as_bytes().get(at + word.len());
-        !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
-    })
 }
