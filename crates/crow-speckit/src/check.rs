@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::{
-    Command, Feature, Pages, Problem, Project, REQUIREMENTS, SpeckitError, TaskList, check_checklist,
-    check_constitution, check_markers, check_plan, check_quickstart, check_research, check_spec, check_tasks,
-    checklists, docs, n_clarifications, spec_counts,
+use crate::checklist::{check_checklist, check_markers};
+use crate::clarifications::n_clarifications;
+use crate::lint::{
+    Problem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
+    spec_counts,
 };
+use crate::{Command, Feature, Pages, Project, REQUIREMENTS, SpeckitError, TaskList, checklists, docs};
 
 /// What stood on disk before a step, as far as it is held against what stands there after it.
 #[derive(Debug, Clone, Default)]

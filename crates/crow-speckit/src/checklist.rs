@@ -16,22 +16,15 @@ const REFERENCES: [&str; 5] = ["Spec §", "Gap", "Ambiguity", "Conflict", "Assum
 
 /// How much of a checklist is ticked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Items.
-    pub n_total: usize,
+    pub(crate) n_total: usize,
     /// Ticked ones.
-    pub n_checked: usize,
-}
-
-impl Counts {
-    /// Items without a tick.
-    pub fn n_unchecked(self) -> usize {
-        self.n_total - self.n_checked
-    }
+    pub(crate) n_checked: usize,
 }
 
 /// Counts the items of a checklist.
-pub fn counts(text: &str) -> Counts {
+pub(crate) fn counts(text: &str) -> Counts {
     let visible = markdown::visible(text);
     let mut counts = Counts::default();
     for item in markdown::lines(&visible).filter_map(|line| markdown::item(line.text)) {
@@ -42,7 +35,7 @@ pub fn counts(text: &str) -> Counts {
 }
 
 /// The number that the next item gets.
-pub fn next_item(text: &str) -> u32 {
+fn next_item(text: &str) -> u32 {
     let visible = markdown::visible(text);
     let numbers = markdown::lines(&visible).filter_map(|line| number_of(markdown::item(line.text)?.text));
     numbers.max().unwrap_or(0).saturating_add(1)
@@ -50,7 +43,7 @@ pub fn next_item(text: &str) -> u32 {
 
 /// Says what is wrong with a checklist of reviewers after a model wrote it: what was there is kept, and new items are
 /// unticked, numbered on, say what they are about, and are not the samples of the template.
-pub fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<Problem> {
     let before = before.unwrap_or_default();
     let Some(added) = after.strip_prefix(before) else {
         return vec![Problem::page(
@@ -102,7 +95,7 @@ pub fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec
 }
 
 /// Says what is wrong with [`REQUIREMENTS`] after a model went through it: nothing but boxes may differ.
-pub fn check_markers(before: &str, after: &str) -> Vec<Problem> {
+pub(crate) fn check_markers(before: &str, after: &str) -> Vec<Problem> {
     let (emptied_before, emptied_after) = (emptied(before), emptied(after));
     let mut lines_after = markdown::lines(&emptied_after);
     for line in markdown::lines(&emptied_before) {

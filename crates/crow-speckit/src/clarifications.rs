@@ -40,7 +40,7 @@ pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) 
 }
 
 /// How many answers a spec has of this day.
-pub fn n_clarifications(text: &str, today: &str) -> usize {
+pub(crate) fn n_clarifications(text: &str, today: &str) -> usize {
     let visible = markdown::visible(text);
     let (mut is_ours, mut is_today) = (false, false);
     let mut n_answers = 0;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     ChecklistFacts, Command, ConstitutionFacts, ConstitutionState, Facts, Feature, FeatureFacts, LimitFacts,
-    Pages, PathFacts, PhaseFacts, Project, SpeckitError, TaskList, TasksFacts, checklist, docs, is_unfilled,
+    Pages, PathFacts, PhaseFacts, Project, SpeckitError, TaskList, TasksFacts, checklist, docs, lint,
 };
 
 /// Checklists that are read; a feature has a handful.
@@ -37,7 +37,7 @@ pub fn gather(
         constitution: constitution(project)?,
         today: today.to_owned(),
         limits: LimitFacts {
-            markers: crate::MARKERS_MAX,
+            markers: lint::MARKERS_MAX,
             questions: limits.questions,
             repairs: limits.repairs,
         },
@@ -81,7 +81,7 @@ pub fn gather(
 fn constitution(project: &Project) -> Result<ConstitutionFacts, SpeckitError> {
     let Some(text) = Project::read(&project.constitution())? else { return Ok(ConstitutionFacts::default()) };
     let record = Project::read(&project.specify("memory/.constitution-template.json"))?;
-    let state = match is_unfilled(&text, record.as_deref()) {
+    let state = match lint::is_unfilled(&text, record.as_deref()) {
         true => ConstitutionState::Unfilled,
         false => ConstitutionState::Filled,
     };

@@ -42,8 +42,8 @@ mod tasks;
 
 pub use agent_context::AgentContext;
 pub use check::{Baseline, came_to, check};
-pub use checklist::{Counts, REQUIREMENTS, check_checklist, check_markers, counts, next_item};
-pub use clarifications::{add_clarification, n_clarifications};
+pub use checklist::REQUIREMENTS;
+pub use clarifications::add_clarification;
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use create::{Created, NewFeature, create, would_create};
 pub use error::SpeckitError;
@@ -59,10 +59,6 @@ pub use guard::{Change, Guard, SET_ASIDE, Snapshot, Touched};
 pub use hold::Hold;
 pub use hooks::{Hook, Hooks, When};
 pub use init::{Pages, init};
-pub use lint::{
-    MARKERS_MAX, Problem, check_constitution, check_plan, check_quickstart, check_research, check_spec,
-    check_tasks, is_unfilled, spec_counts,
-};
 pub use number::{Numbering, parse_number, usual_numbering};
 pub use page::{Layer, Page, Part, Place, layers, page, page_names};
 pub use plan_view::{Entry, Priority, Status, plan_view};
@@ -77,7 +73,7 @@ pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_l
 pub use question::{Answer, Choice, Question};
 pub use registry::Strategy;
 pub use roots::{SpecsLink, SpecsRoot, specs_root};
-pub use slug::{clean, slug};
+pub use slug::clean;
 pub use supplied::{Supplied, supplied};
 pub use take_up::{take_up, untouched};
 pub use tasks::{

@@ -8,21 +8,21 @@ mod tasks;
 
 use std::fmt;
 
-pub use constitution::{check_constitution, is_unfilled};
-pub use plan::{check_plan, check_quickstart, check_research};
-pub use spec::{MARKERS_MAX, check_spec, spec_counts};
-pub use tasks::check_tasks;
+pub(crate) use constitution::{check_constitution, is_unfilled};
+pub(crate) use plan::{check_plan, check_quickstart, check_research};
+pub(crate) use spec::{MARKERS_MAX, check_spec, spec_counts};
+pub(crate) use tasks::check_tasks;
 
 /// Problems that a model is told at a time; mending these mends most of what is behind them.
 const PROBLEMS_MAX: usize = 30;
 
 /// Something that is wrong with a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The line, from 1; none if it is about the page.
-    pub line: Option<usize>,
+    pub(crate) line: Option<usize>,
     /// What is wrong and what to do, a sentence without its end.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Problem {

@@ -17,7 +17,7 @@ const STOP_WORDS: [&str; 48] = [
 const WORDS_MAX: usize = 3;
 
 /// Makes a short name from what a feature is; empty when there is neither a letter nor a digit.
-pub fn slug(description: &str) -> String {
+pub(crate) fn slug(description: &str) -> String {
     let lowered = description.to_ascii_lowercase();
     telling(&words(&lowered), description)
 }

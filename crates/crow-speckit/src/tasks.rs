@@ -198,11 +198,6 @@ impl TaskList {
         list
     }
 
-    /// The task with this id; the first of several.
-    pub fn find(&self, id: &TaskId) -> Option<&Task> {
-        self.tasks.iter().find(|task| task.id == *id)
-    }
-
     /// The phase a task stands in.
     pub fn phase(&self, task: &Task) -> Option<&Phase> {
         self.phases.get(task.phase?)

@@ -8,7 +8,7 @@ use super::{Problem, first_of};
 use crate::markdown;
 
 /// Tells whether a constitution is still its template. The record is what `.constitution-template.json` says.
-pub fn is_unfilled(text: &str, record: Option<&str>) -> bool {
+pub(crate) fn is_unfilled(text: &str, record: Option<&str>) -> bool {
     let recorded = record.and_then(|record| serde_json::from_str::<serde_json::Value>(record).ok());
     let sha = recorded.as_ref().and_then(|record| record.get("sha256")?.as_str());
     let own: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -18,7 +18,7 @@ pub fn is_unfilled(text: &str, record: Option<&str>) -> bool {
 }
 
 /// Says what is wrong with a constitution that took the place of this one.
-pub fn check_constitution(before: Option<&str>, after: &str) -> Vec<Problem> {
+pub(crate) fn check_constitution(before: Option<&str>, after: &str) -> Vec<Problem> {
     let mut problems: Vec<Problem> = tokens(after)
         .map(|(line, token)| {
             Problem::at(line, format!("{token} is still there; replace it, or remove its section"))

@@ -21,7 +21,7 @@ const FIELDS: [&str; 9] = [
 const OPEN: &str = "NEEDS CLARIFICATION";
 
 /// Says what is wrong with a plan that was made from this template.
-pub fn check_plan(text: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_plan(text: &str, template: &str) -> Vec<Problem> {
     let prose = markdown::prose(text);
     let visible = markdown::visible(text);
     let mut problems = placeholders(text, template);
@@ -43,7 +43,7 @@ pub fn check_plan(text: &str, template: &str) -> Vec<Problem> {
 }
 
 /// Says what is wrong with a `research.md`: each decision has its reasons and what else was weighed.
-pub fn check_research(text: Option<&str>) -> Vec<Problem> {
+pub(crate) fn check_research(text: Option<&str>) -> Vec<Problem> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return vec![Problem::page(
             "research.md is missing; write Decision, Rationale and Alternatives of each topic",
@@ -84,7 +84,7 @@ pub fn check_research(text: Option<&str>) -> Vec<Problem> {
 }
 
 /// Says what is wrong with a `quickstart.md`.
-pub fn check_quickstart(text: Option<&str>) -> Vec<Problem> {
+pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<Problem> {
     let is_there = text.is_some_and(|text| !text.trim().is_empty());
     let missing = Problem::page(
         "quickstart.md is missing; write how the feature is run and how one sees that it works",

@@ -8,14 +8,14 @@ use crate::markdown;
 use crate::tasks::{priority_in, story_in};
 
 /// Open questions that a spec may be handed on with.
-pub const MARKERS_MAX: usize = 3;
+pub(crate) const MARKERS_MAX: usize = 3;
 
 const MARKER: &str = "[NEEDS CLARIFICATION";
 
 const NAMED: [&str; 3] = ["User Scenarios & Testing", "Requirements", "Success Criteria"];
 
 /// Says what is wrong with a spec that was made from this template.
-pub fn check_spec(text: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_spec(text: &str, template: &str) -> Vec<Problem> {
     let prose = markdown::prose(text);
     let mut problems = placeholders(text, template);
     check_sections(&prose, template, &NAMED, &mut problems);
@@ -155,7 +155,7 @@ fn check_leftovers(prose: &str, problems: &mut Vec<Problem>) {
 }
 
 /// Counts what a spec says, in a line.
-pub fn spec_counts(text: &str) -> String {
+pub(crate) fn spec_counts(text: &str) -> String {
     let prose = markdown::prose(text);
     let begins = |line: &markdown::Line<'_>, id: &str| {
         let item = line.text.trim_start_matches(['-', '*', ' ']);

@@ -8,7 +8,7 @@ use crate::markdown;
 use crate::tasks::{PhaseKind, Task, TaskList, has_path};
 
 /// Says what is wrong with a task list that was made from this template, for this spec.
-pub fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<Problem> {
     let list = TaskList::parse(text);
     let mut problems = placeholders(text, template);
     if list.tasks.is_empty() {

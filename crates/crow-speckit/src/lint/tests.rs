@@ -60,7 +60,7 @@ proptest! {
             let problems = [
                 check_spec(text, template), check_plan(text, template), check_tasks(text, template, template),
                 check_constitution(Some(template), text), check_research(Some(text)),
-                crate::check_checklist(None, text, template), crate::check_markers(text, template),
+                crate::checklist::check_checklist(None, text, template), crate::checklist::check_markers(text, template),
             ];
             prop_assert!(problems.iter().flatten().all(|problem| problem.line.is_none_or(|line| (1..=n_lines + 1).contains(&line))));
         }

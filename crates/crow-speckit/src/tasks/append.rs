@@ -19,22 +19,14 @@ pub enum GapKind {
 }
 
 impl GapKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Missing, Self::Partial, Self::Contradicts, Self::Unrequested];
-
     /// Its name in the list.
-    pub fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
             Self::Partial => "partial",
             Self::Contradicts => "contradicts",
             Self::Unrequested => "unrequested",
         }
-    }
-
-    /// Reads a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
