@@ -380,6 +380,7 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
         r###"
         config: permissions: { mode: auto }
         config: speckit: { parallel: always }
+        file specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n"
         tasks - [ ] T001 [P] Make a.txt
         tasks - [ ] T002 [P] Make b.txt
         child id="T001": call write {"file_path":"specs/001-photo-albums/spec.md","content":"mine"}
@@ -397,7 +398,7 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
             < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nIt changed 1 file with its tools (+1 -56):\n  $HOME/project/specs/001-photo-albums/spec.md (+1 -56)\n\nThe who" diff $HOME/project/specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: 2026-11-22\n\n**Status**: Draft\n\n**Input**: User d
+            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/specs/001-photo-albums/spec.md (+1 -1)\n\nThe whole" diff $HOME/project/specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n" -> "mine"
             < text[note-4] ✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < call call-1-100002 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
@@ -410,34 +411,6 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             # specs/001-photo-albums/spec.md
             # | # Feature Specification: Photo Albums
-            # | **Feature Branch**: `001-photo-albums`
-            # | **Created**: 2026-11-22
-            # | **Status**: Draft
-            # | **Input**: User description: "Build an application that groups my photos in albums by day."
-            # | ## User Scenarios & Testing *(mandatory)*
-            # | ### User Story 1 - See photos in albums by day (Priority: P1)
-            # | Somebody names a folder and sees one album for each day.
-            # | **Why this priority**: Without albums there is nothing to put in order.
-            # | **Independent Test**: Take five photos from two days, ask for the albums, and compare.
-            # | **Acceptance Scenarios**:
-            # | 1. **Given** five photos of two days, **When** the albums are asked for, **Then** two albums are shown
-            # | ### User Story 2 - Put albums in my own order (Priority: P2)
-            # | Somebody moves an album before another.
-            # | **Why this priority**: An own order is comfort on top.
-            # | **Independent Test**: Move the last of three albums to the front and look.
-            # | **Acceptance Scenarios**:
-            # | 1. **Given** the albums A, B and C, **When** C is moved before A, **Then** the order is C, A, B
-            # | ### Edge Cases
-            # | - A photo without a date is put into the album "undated".
-            # | ## Requirements *(mandatory)*
-            # | ### Functional Requirements
-            # | - **FR-001**: The application MUST find the photos in a named folder
-            # | - **FR-002**: People MUST be able to move an album before another one
-            # | ## Success Criteria *(mandatory)*
-            # | ### Measurable Outcomes
-            # | - **SC-001**: The albums of 5,000 photos are shown within 10 seconds
-            # | ## Assumptions
-            # | - One person uses it on one computer.
             child asked tool: replaced specs/001-photo-albums/spec.md: 1 line
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="">⏎Make a.… (T001)
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="">⏎Make b.… (T002)

@@ -319,10 +319,11 @@ fn a_scope_of_which_nothing_is_open_asks_nothing() {
     );
 }
 
-#[test]
-fn open_checklists_are_put_before_the_person() {
-    let script = |answer: &str, model: &str| {
-        format!(
+/// Runs with an open checklist and a finished one, and answers so.
+#[track_caller]
+fn check_gate(answer: &str, model: &str, transcript: &Expect) {
+    check(
+        &format!(
             r###"
             tasks - [ ] T001 Make a.txt
             file specs/001-photo-albums/checklists/requirements.md "# List\n\n- [x] One\n- [ ] Two\n"
@@ -333,55 +334,71 @@ fn open_checklists_are_put_before_the_person() {
             > end
             > ticks
             "###
-        )
-    };
+        ),
+        transcript,
+    );
+}
+
+#[test]
+fn with_open_checklists_a_run_begins_when_the_person_says_so() {
     let model = r#"model: call speckit_task {"id":"T001","state":"done","note":"made"}"#;
-    check(
-        &script("allow_once", model),
+    check_gate(
+        "allow_once",
+        model,
         &expect![[r#"
-            > prompt /speckit.implement
-            < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-            < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-            ? Implement although 1 checklist items are open [allow_once, reject_once] -> allow_once
-            < call call-0-100002 completed
-            < plan in_progress T001 Make a.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-4] ✓ T001: made⏎
-            < plan completed T001 Make a.txt
-            < plan completed T001 Make a.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
-            = end_turn
-            # [X] T001; 1 bytes differ, 0 more or less
-            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
-        "#]],
+        > prompt /speckit.implement
+        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
+        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+        ? Implement although 1 checklist items are open [allow_once, reject_once] -> allow_once
+        < call call-0-100002 completed
+        < plan in_progress T001 Make a.txt
+        < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+        < call call-1-0 in_progress
+        < call call-1-0 completed "T001 is done"
+        < text[note-4] ✓ T001: made⏎
+        < plan completed T001 Make a.txt
+        < plan completed T001 Make a.txt
+        < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
+        = end_turn
+        # [X] T001; 1 bytes differ, 0 more or less
+        asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+    "#]],
     );
-    check(
-        &script("reject_once", ""),
+}
+
+#[test]
+fn with_open_checklists_a_run_does_not_begin_when_the_person_says_no() {
+    check_gate(
+        "reject_once",
+        "",
         &expect![[r#"
-            > prompt /speckit.implement
-            < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-            < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-            ? Implement although 1 checklist items are open [allow_once, reject_once] -> reject_once
-            < call call-0-100002 failed
-            < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open.⏎
-            = end_turn
-            # [ ] T001; 0 bytes differ, 0 more or less
-        "#]],
+        > prompt /speckit.implement
+        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
+        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+        ? Implement although 1 checklist items are open [allow_once, reject_once] -> reject_once
+        < call call-0-100002 failed
+        < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open.⏎
+        = end_turn
+        # [ ] T001; 0 bytes differ, 0 more or less
+    "#]],
     );
-    check(
-        &script("error", ""),
+}
+
+#[test]
+fn with_open_checklists_and_nobody_to_ask_a_run_does_not_begin() {
+    check_gate(
+        "error",
+        "",
         &expect![[r#"
-            > prompt /speckit.implement
-            < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-            < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-            ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
-            < call call-0-100002 failed
-            < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open and nobody could be asked (the dialog broke). Tick what holds, or allow it with `--yes`.⏎
-            = end_turn
-            # [ ] T001; 0 bytes differ, 0 more or less
-        "#]],
+        > prompt /speckit.implement
+        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
+        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+        ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
+        < call call-0-100002 failed
+        < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open and nobody could be asked (the dialog broke). Tick what holds, or allow it with `--yes`.⏎
+        = end_turn
+        # [ ] T001; 0 bytes differ, 0 more or less
+    "#]],
     );
 }
 

@@ -307,7 +307,13 @@ impl Stage {
         let log = self.before + &self.client.log();
         self.client.settle().await;
         let lines = log.lines().filter(|line| !line.starts_with("~ ") && !line.starts_with("< title"));
-        lines.map(|line| format!("{}\n", cut(&names::hidden(line)))).collect()
+        let mut lines: Vec<String> = lines.map(|line| format!("{}\n", cut(&names::hidden(line)))).collect();
+        // Children that are cancelled together end in any order.
+        let is_cut = |line: &String| line.starts_with("< call ") && line.contains(" was cancelled.");
+        for run in lines.chunk_by_mut(|a, b| is_cut(a) && is_cut(b)) {
+            run.sort();
+        }
+        lines.concat()
     }
 
     /// What the model was asked: of each request what came since its last reply; those of children behind the others.
