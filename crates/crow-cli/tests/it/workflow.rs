@@ -7,6 +7,7 @@ mod converge;
 mod environment;
 mod extensions;
 mod implement;
+mod scope;
 mod stage;
 mod stopped;
 mod task_list;
