@@ -70,7 +70,7 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
             < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
-            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.> + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
         "#]],
@@ -503,7 +503,7 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
             < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
-            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/task: 0 of 3 tasks of 001-photo-albums are done. The next one: (T001)>
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/task: 0 of 3 tasks of 001-photo-albums are done. The next one: (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
             asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
         "#]],
@@ -553,7 +553,7 @@ fn who_finds_no_room_comes_later() {
             < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
-            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task> + user: <crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.> + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
             asked tool: T002 is done + user: <crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
         "#]],

@@ -232,7 +232,7 @@ fn an_error_of_the_model_ends_the_run_as_such() {
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
-            asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)> + user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
         "#]],
     );
 }
