@@ -26,8 +26,10 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod asking;
+mod forms;
 mod limits;
 mod needs;
+mod questions;
 mod repair;
 mod status;
 mod steps;

@@ -251,8 +251,8 @@ fn analyzing_runs_nothing_that_writes() {
             < call call-1-0 terminal "`echo x > .specify/specs/001-photo-albums/tasks.md`" pending {"command":"echo x > .specify/specs/001-photo-albums/tasks.md"}
             < call call-1-1 terminal "`ls .specify`" pending {"command":"ls .specify"}
             < call call-1-2 write "Write report.md" pending {"file_path":"report.md","content":"x"}
-            < call call-1-0 failed "not run: plan mode only reads; switch the mode to change or run something"
-            < call call-1-1 failed "not run: plan mode only reads; switch the mode to change or run something"
+            < call call-1-0 failed "not run: /speckit.analyze runs nothing but what reads"
+            < call call-1-1 failed "not run: /speckit.analyze runs nothing but what reads"
             < call call-1-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
             < text[msg-5] Nothing found.
             < text[note-1] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
@@ -266,8 +266,8 @@ fn analyzing_runs_nothing_that_writes() {
             asked 0
               user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
             asked 1
-              tool: "not run: plan mode only reads; switch the mode to change or run something"
-              tool: "not run: plan mode only reads; switch the mode to change or run something"
+              tool: "not run: /speckit.analyze runs nothing but what reads"
+              tool: "not run: /speckit.analyze runs nothing but what reads"
               tool: "not run: /speckit.analyze writes no file; report.md stays as it is"
         "##]],
     );

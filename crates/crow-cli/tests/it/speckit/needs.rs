@@ -121,7 +121,7 @@ fn without_tasks() {
             < text[note-4] There is no task in tasks.md; /speckit.tasks comes first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-5] Nothing was implemented yet; /speckit.implement comes first.⏎
+            < text[note-5] No task is done yet, so there is nothing to compare; /speckit.implement comes first.⏎
             = end_turn
             > still /speckit.plan
             < text[note-6] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎

@@ -194,7 +194,7 @@ fn a_feature_that_was_laid_out_is_taken_back() {
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             > prompt /undo
-            < text[note-2] - `.specify/specs/001-photo-albums/checklists/requirements.md`: removed⏎- `.specify/specs/001-photo-albums/spec.md`: removed⏎
+            < text[note-2] - `.specify/memory/constitution.md`: removed⏎- `.specify/specs/001-photo-albums/checklists/requirements.md`: removed⏎- `.specify/specs/001-photo-albums/spec.md`: removed⏎
             = end_turn
             > tree
               .specify/crow/.gitignore *

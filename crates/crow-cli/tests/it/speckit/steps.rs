@@ -68,6 +68,7 @@ fn specify() {
               .specify/crow/.gitignore *
               .specify/crow/lock
               .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/memory/constitution.md # [PROJECT_NAME] Constitution … 49 lines
               .specify/specs/001-photo-albums/checklists/requirements.md # Specification Quality Checklist: Photo albums … 34 lines
               .specify/specs/001-photo-albums/spec.md $spec
               specs -> .specify/specs

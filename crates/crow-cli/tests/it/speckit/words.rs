@@ -60,6 +60,7 @@ fn what_is_no_option_is_text() {
               .specify/crow/.gitignore *
               .specify/crow/lock
               .specify/feature.json {"feature_directory":".specify/specs/007-own-name"}
+              .specify/memory/constitution.md # [PROJECT_NAME] Constitution … 49 lines
               .specify/specs/007-own-name/checklists/requirements.md # Specification Quality Checklist: Own name … 34 lines
               .specify/specs/007-own-name/spec.md $spec
               specs -> .specify/specs
@@ -188,6 +189,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
           .specify/crow/.gitignore *
           .specify/crow/lock
           .specify/feature.json {"feature_directory":".specify/specs/001-build-application-sorts-photos"}
+          .specify/memory/constitution.md # [PROJECT_NAME] Constitution … 49 lines
           .specify/specs/001-build-application-sorts-photos/checklists/requirements.md # Specification Quality Checklist: Build application sorts photos … 34 lines
           .specify/specs/001-build-application-sorts-photos/spec.md # Feature Specification: Build application sorts photos … 83 lines
           specs -> .specify/specs
@@ -220,19 +222,18 @@ fn cancelled_while_the_name_is_asked() {
         &expect![[r#"
             > prompt /speckit.specify Photos in albums, by day.
             > cancel
-            < title /speckit.specify Photos in albums, by day.
             = cancelled
             > tree
             > still /speckit status
             < text[note-1] No feature yet in $HOME/project. Begin with /speckit.constitution or /speckit.specify.⏎
             = end_turn
             > prompt hello
-            < text[msg-2] Hello.
+            < text[msg-1] Hello.
+            < title hello
             = end_turn
             asked 0 without tools
               user: "Name a directory for this feature:\n\n<request>\nPhotos in albums, by day.\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-al"
             asked 1
-              user: "/speckit.specify Photos in albums, by day."
               user: "hello"
         "#]],
     );
@@ -252,6 +253,8 @@ fn a_description_without_a_word_makes_no_feature() {
             < text[note-1] The name has neither a letter nor a digit; choose one with --short-name, such as user-auth.⏎
             = end_turn
             > tree
+              .specify/crow/.gitignore *
+              .specify/memory/constitution.md # [PROJECT_NAME] Constitution … 49 lines
             asked 0 without tools
               user: "Name a directory for this feature:\n\n<request>\n!!!\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-albums`, `export-csv-rep"
         "#]],
