@@ -167,7 +167,7 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
         },
         &expect![[r#"
             < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit` `status | use 002 | init | templates | doctor`: Where the Spec Kit workflow stands⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
 
             /"help" "Show the commands" null
             /"compact" "Make the conversation shorter for the model" "what to pay attention to, or undo to take the last one back"
@@ -178,6 +178,16 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
             /"tasks" "Show the tasks of this session and what became of them" null
             /"stop" "Stop the turn that runs, and the tasks" null
             /"undo" "Take back what the last turn did to files" "--dry-run | skip"
+            /"speckit.constitution" "Set or amend the project's ground rules" "principles to adopt or change"
+            /"speckit.specify" "Start a feature: turn an idea into a specification" "what to build and why"
+            /"speckit.clarify" "Settle open points of the current spec, one question at a time" "area to focus on (optional)"
+            /"speckit.plan" "Design how the current spec will be built" "stack and technical limits"
+            /"speckit.checklist" "Make a review list for the quality of the requirements" "topic, e.g. security"
+            /"speckit.tasks" "Break the plan into ordered tasks" "wishes for the breakdown (optional)"
+            /"speckit.analyze" "Cross-check spec, plan and tasks without changing files" "focus (optional)"
+            /"speckit.implement" "Work through the task list" "phase, story or task ids (optional)"
+            /"speckit.converge" "Compare the code with the spec and add missing tasks" "focus (optional)"
+            /"speckit" "Where the Spec Kit workflow stands" "status | use 002 | init | templates | doctor"
             /"review" "Reviews a file." "FILE"
             /"deploy" "Ships the site." null
         "#]],

@@ -130,7 +130,7 @@ impl Stage {
         let Some((_, offer)) = offers.next_back() else { return Vec::new() };
         let names = offer["availableCommands"].as_array().into_iter().flatten();
         let names = names.filter_map(|command| command["name"].as_str());
-        names.filter(|name| !OWN.contains(name)).map(str::to_owned).collect()
+        names.filter(|name| !OWN.contains(name) && !name.starts_with("speckit")).map(str::to_owned).collect()
     }
 
     fn has_trust(&self) -> bool {
