@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crow_speckit::{
-    Command, Created, Feature, Invocation, NewFeature, Numbering, Project, SpeckitError, create, init,
-    setup_plan, usual_numbering, would_create, write_pointer,
+    Command, Created, Feature, Invocation, Naming, NewFeature, Numbering, Project, REQUIREMENTS,
+    SpeckitError, create, init, setup_plan, take_up, untouched, usual_numbering, would_create, write_pointer,
 };
 
 use crate::clock;
@@ -48,8 +48,9 @@ pub(super) async fn lay_out(
     (ground, asked): (&Ground, &Invocation),
     feature: Option<Feature>,
 ) -> Result<Option<Feature>, String> {
+    let taken_up = taken_up(ground, asked).await?;
     let naming = &asked.naming;
-    let is_unnamed = naming.short_name.is_none() && naming.directory.is_none();
+    let is_unnamed = naming.short_name.is_none() && naming.directory.is_none() && taken_up.is_none();
     let short_name = match asked.command == Command::Specify && is_unnamed {
         true => short_name::ask(cx, &asked.text).await,
         false => naming.short_name.clone(),
@@ -58,13 +59,28 @@ pub(super) async fn lay_out(
         return Ok(feature);
     }
     let (on, asked) = (ground.clone(), asked.clone());
-    let laid = off(move || made(&on, &asked, short_name.as_deref(), feature)).await?;
+    let laid = off(move || made(&on, &asked, short_name.as_deref(), (feature, taken_up))).await?;
     for note in &laid.notes {
         note_to(cx, note);
     }
     let keeper = CallKeeper::new(cx, talk.turn, call(cx, talk));
     record::made(&keeper, cx.workspace, laid.made).await?;
     Ok(laid.feature)
+}
+
+/// Finds the feature that the same words began before, when nothing came of it.
+async fn taken_up(ground: &Ground, asked: &Invocation) -> Result<Option<Feature>, String> {
+    let is_again = asked.command == Command::Specify && ground.last == Some(Command::Specify);
+    if !is_again || asked.naming != Naming::default() {
+        return Ok(None);
+    }
+    let (on, text) = (ground.clone(), asked.text.clone());
+    off(move || {
+        let Some(dir) = &on.bound else { return Ok(None) };
+        let (feature, pages) = (Feature::at(dir.clone()), |name: &str| on.page(name));
+        Ok(untouched(&feature, &text, &pages)?.then_some(feature))
+    })
+    .await
 }
 
 /// What was laid out.
@@ -85,7 +101,7 @@ fn made(
     ground: &Ground,
     asked: &Invocation,
     short_name: Option<&str>,
-    feature: Option<Feature>,
+    (feature, taken_up): (Option<Feature>, Option<Feature>),
 ) -> Result<Laid, SpeckitError> {
     let (project, now) = (&ground.project, clock::local());
     let pages = |name: &str| ground.page(name);
@@ -99,11 +115,22 @@ fn made(
             if !project.is_begun() {
                 new = init(project, &pages)?;
             }
-            let dir = directory(asked);
-            let wanted = new_feature(ground, asked, (short_name, dir.as_deref()), &now);
-            let Created { feature, notes, .. } = create(project, &wanted, &pages)?;
-            laid.notes = notes;
-            new.extend([feature.spec(), feature.checklists().join("requirements.md")]);
+            let feature = match taken_up {
+                Some(feature) => {
+                    new.extend(take_up(project, &feature, &asked.text, &now, &pages)?);
+                    laid.notes
+                        .push(format!("{} is taken up again: nothing came of it before.", feature.name));
+                    feature
+                }
+                None => {
+                    let dir = directory(asked);
+                    let wanted = new_feature(ground, asked, (short_name, dir.as_deref()), &now);
+                    let Created { feature, notes, .. } = create(project, &wanted, &pages)?;
+                    laid.notes = notes;
+                    new.extend([feature.spec(), feature.checklists().join(REQUIREMENTS)]);
+                    feature
+                }
+            };
             if !ground.settings.variables.no_persist {
                 write_pointer(project, &feature.dir)?;
             }

@@ -207,10 +207,17 @@ impl Step<'_> {
     }
 
     /// What is on disk now, a line each.
-    pub(super) async fn came_to(&self) -> Result<Vec<String>, Failure> {
+    pub(super) async fn came_to(&self, before: &Baseline) -> Result<Vec<String>, Failure> {
         let (project, feature, command) = (self.ground.project.clone(), self.feature.clone(), self.command);
-        let today = clock::today();
-        off(move || came_to(&project, feature.as_ref(), (command, &today))).await.map_err(failed)
+        let (before, today) = (before.clone(), clock::today());
+        let came_to = off(move || {
+            let mut lines = came_to(&project, feature.as_ref(), (command, &today))?;
+            if let Some(feature) = feature.filter(|_| command == Command::Tasks) {
+                lines.extend(before.ticks_gone(&feature)?);
+            }
+            Ok(lines)
+        });
+        came_to.await.map_err(failed)
     }
 
     /// Tells the person what came of the step, and remembers it.

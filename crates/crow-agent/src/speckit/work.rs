@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use crow_acp::Spoken;
 use crow_core::{Failure, Part, TurnEnd, Update};
 use crow_speckit::{
-    Answer, Aside, Baseline, Command, Done, Feature, Guard, Invocation, Project, Snapshot, SpeckitError,
-    TaskList, When, check_needs, flip, needs_of,
+    Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Project, Snapshot,
+    SpeckitError, TaskList, When, check_needs, flip, needs_of,
 };
 use crow_tools::Keeper;
 use tokio::sync::mpsc;
@@ -317,7 +317,13 @@ async fn work(
     talk: &mut Conversation,
     words: Words<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
-    if step.command == Command::Implement {
+    if let (Command::Implement, Some(feature)) = (step.command, step.feature.clone()) {
+        let project = step.ground.project.clone();
+        // Two sessions would do the same task.
+        let _hold = match off(move || Hold::take(&project, &feature)).await {
+            Ok(hold) => hold,
+            Err(why) => return Ok(Err(why)),
+        };
         return implemented(step, talk, words).await.map(Ok);
     }
     let before = step.baseline().await?;
@@ -368,7 +374,7 @@ async fn finish(
         step.tell_plan(&[]).await?;
     }
     let is_whole = problems.is_empty();
-    let (mut came_to, mut next) = (step.came_to().await?, step.command.next());
+    let (mut came_to, mut next) = (step.came_to(&before).await?, step.command.next());
     if let Some(converged) = converged {
         came_to.push(converged.line);
         next = converged.next;
