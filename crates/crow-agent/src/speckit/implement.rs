@@ -2,7 +2,7 @@
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
 use crow_acp::{Answered, OfferAlways};
-use crow_core::{Content, Failure, TurnEnd};
+use crow_core::{Content, Entry, Failure, Touch, TurnEnd};
 use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
 use tokio::sync::mpsc;
 
@@ -147,7 +147,9 @@ impl Run<'_, '_> {
             );
             end = step.turn(talk, vec![hidden("task", text)], more_words).await?;
         }
-        self.untick(list, &task.id, talk).await?;
+        if has_run_something(talk) {
+            self.untick(list, &task.id, talk).await?;
+        }
         let result = step.scope.desk.state().result.take();
         let unsaid = || TaskResult::Failed { why: "the model did not say what became of it".to_owned() };
         match (result, end) {
@@ -164,7 +166,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Takes back ticks that came while a task was at work, and not by Crow: nobody said that those tasks are done.
+    /// Takes back ticks that came while the model ran something: nobody said that those tasks are done.
     async fn untick(&self, before: &TaskList, at_work: &TaskId, talk: &Conversation) -> Result<(), Failure> {
         let was_open = |id: &TaskId| before.tasks.iter().any(|task| task.id == *id && !task.done);
         let now = self.step.tasks().await?;
@@ -254,6 +256,16 @@ impl Run<'_, '_> {
             }
         }
     }
+}
+
+/// Tells whether the model ran what could write anywhere since it got its task.
+fn has_run_something(talk: &Conversation) -> bool {
+    let entries = talk.transcript.entries().iter().rev();
+    let of_task = entries.take_while(|entry| !asking::speaks_of_it(entry));
+    of_task.into_iter().any(|entry| match entry {
+        Entry::Result { facets, .. } => matches!(facets.touch, Touch::Runs(_) | Touch::Calls { .. }),
+        Entry::Prompt(_) | Entry::Reply(_) => false,
+    })
 }
 
 fn colon(note: &str) -> String {

@@ -25,23 +25,23 @@ fn the_limit() {
         "#,
         &expect![[r##"
             > prompt /speckit.constitution Ask me.
-            < call call-1-0 speckit_ask "One?" pending {"question":"One?"}
-            < call call-1-0 in_progress
-            ? form One? [] -> first words
-            < call call-1-0 completed "The person answered: first words\n(You may ask 2 more.)"
-            < call call-3-0 speckit_ask "Two?" pending {"question":"Two?"}
-            < call call-3-0 in_progress
-            ? form Two? [] -> second words
-            < call call-3-0 completed "The person answered: second words\n(You may ask 1 more.)"
-            < call call-5-0 speckit_ask "Three?" pending {"question":"Three?"}
-            < call call-5-0 in_progress
-            ? form Three? [] -> third words
-            < call call-5-0 completed "The person answered: third words\n(That was the last question you may ask.)"
-            < call call-7-0 speckit_ask "Four?" pending {"question":"Four?"}
-            < call call-7-0 in_progress
-            < call call-7-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
-            < text[msg-9] Then not.
-            < text[note-1] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < call call-2-0 speckit_ask "One?" pending {"question":"One?"}
+            < call call-2-0 in_progress
+            ? form The model asks: One? [] -> first words
+            < call call-2-0 completed "The person answered: first words\n(You may ask 2 more.)"
+            < call call-4-0 speckit_ask "Two?" pending {"question":"Two?"}
+            < call call-4-0 in_progress
+            ? form The model asks: Two? [] -> second words
+            < call call-4-0 completed "The person answered: second words\n(You may ask 1 more.)"
+            < call call-6-0 speckit_ask "Three?" pending {"question":"Three?"}
+            < call call-6-0 in_progress
+            ? form The model asks: Three? [] -> third words
+            < call call-6-0 completed "The person answered: third words\n(That was the last question you may ask.)"
+            < call call-8-0 speckit_ask "Four?" pending {"question":"Four?"}
+            < call call-8-0 in_progress
+            < call call-8-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
+            < text[msg-10] Then not.
+            < text[note-2] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Ask me.
             = end_turn
             asked 0 with speckit_ask
@@ -77,19 +77,19 @@ fn a_form_in_clarify() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> Never
-            < call call-1-0 completed "The person answered: Never\n(You may ask 4 more.)\nCrow wrote both under Clarifications in $HOME/project/.specify/specs/001-photo-albums/spec.md. Carry it into th"
-            < call call-3-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < call call-5-0 speckit_ask "How many photos?" pending {"question":"How many photos?"}
-            < call call-5-0 in_progress
-            ? form How many photos? [] -> up to 5,000
-            < call call-5-0 completed "The person answered: up to 5,000\n(You may ask 3 more.)\nCrow wrote both under Clarifications in $HOME/project/.specify/specs/001-photo-albums/spec.md. Carry it i"
-            < text[msg-7] Settled.
-            < text[note-1] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> Never
+            < call call-2-0 completed "The person answered: Never\n(You may ask 4 more.)\nCrow wrote both under Clarifications in $HOME/project/.specify/specs/001-photo-albums/spec.md. Carry it into th"
+            < call call-4-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < call call-6-0 speckit_ask "How many photos?" pending {"question":"How many photos?"}
+            < call call-6-0 in_progress
+            ? form The model asks: How many photos? [] -> up to 5,000
+            < call call-6-0 completed "The person answered: up to 5,000\n(You may ask 3 more.)\nCrow wrote both under Clarifications in $HOME/project/.specify/specs/001-photo-albums/spec.md. Carry it i"
+            < text[msg-8] Settled.
+            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             $F/spec.md:
@@ -130,22 +130,22 @@ fn a_form_that_is_declined_or_closed() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> cancelled
-            < call call-1-0 failed "the question was closed without an answer; do not ask it again"
-            < call call-3-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-3-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> declined
-            < call call-3-0 completed "The person wants no more questions. Assume what is usual for the rest."
-            < call call-5-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","limit":1}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)\n"
-            < call call-7-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-9] Settled.
-            < text[note-1] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> cancelled
+            < call call-2-0 failed "the question was closed without an answer; do not ask it again"
+            < call call-4-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-4-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> declined
+            < call call-4-0 completed "The person wants no more questions. Assume what is usual for the rest."
+            < call call-6-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","limit":1}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)\n"
+            < call call-8-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-10] Settled.
+            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -180,19 +180,19 @@ fn a_form_that_fails_becomes_text() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> error
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-1-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> error
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-2-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
             < title /speckit.clarify
             = end_turn
             > prompt b
-            < call call-4-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-6] Settled.
-            < text[note-3] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-7] Settled.
+            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -224,16 +224,17 @@ fn a_form_is_withdrawn_with_its_turn() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> silence
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> silence
             > cancel
             < takes its question back
-            < call call-1-0 failed "the question was closed without an answer; do not ask it again"
+            < call call-2-0 failed "the question was closed without an answer; do not ask it again"
+            < text[note-2] ⏎/speckit.clarify was not finished. Say it again to go on with what is there.⏎
             < title /speckit.clarify
             = cancelled
             > prompt a
-            < text[msg-4] An answer to nothing.
+            < text[msg-5] An answer to nothing.
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -260,18 +261,18 @@ fn a_form_in_specify() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --short-name photo-albums Photos in albums
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-open"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-open"
-            < call call-3-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-3-0 in_progress
-            ? form May it write into the folder? [Never, One file] -> One file
-            < call call-3-0 completed "The person answered: One file\n(You may ask 2 more.)"
-            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-7] Written.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-open"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-open"
+            < call call-4-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-4-0 in_progress
+            ? form The model asks: May it write into the folder? [Never, One file] -> One file
+            < call call-4-0 completed "The person answered: One file\n(You may ask 2 more.)"
+            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-8] Written.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             $F/spec.md:

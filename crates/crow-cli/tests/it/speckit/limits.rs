@@ -20,16 +20,16 @@ fn outside_of_a_step_nothing_is_written() {
         "#,
         &expect![[r##"
             > prompt /speckit.tasks
-            < call call-1-0 write "Write src.py" pending {"file_path":"src.py","content":"x = 2\n"}
-            < call call-1-1 write "Write .specify/specs/002-other/spec.md" pending {"file_path":".specify/specs/001-photo-albums/../002-other/spec.md","content":"x"}
-            < call call-1-2 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"x"}
-            < call call-1-0 failed "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
-            < call call-1-1 failed "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
-            < call call-1-2 failed "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
-            < text[msg-5] Then not.
-            < text[msg-7] No.
-            < text[msg-9] No.
-            < text[note-1] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < call call-2-0 write "Write src.py" pending {"file_path":"src.py","content":"x = 2\n"}
+            < call call-2-1 write "Write .specify/specs/002-other/spec.md" pending {"file_path":".specify/specs/001-photo-albums/../002-other/spec.md","content":"x"}
+            < call call-2-2 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"x"}
+            < call call-2-0 failed "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
+            < call call-2-1 failed "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
+            < call call-2-2 failed "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
+            < text[msg-6] Then not.
+            < text[msg-8] No.
+            < text[msg-10] No.
+            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎
             < title /speckit.tasks
             = end_turn
             > tree
@@ -113,21 +113,21 @@ fn its_own_files_need_no_question() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
-            < call call-3-0 terminal "`true`" pending {"command":"true"}
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-4-0 terminal "`true`" pending {"command":"true"}
             ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-3-0 failed "not run: the person refused it"
-            < text[msg-5] Planned.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-4-0 failed "not run: the person refused it"
+            < text[msg-6] Planned.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan
             = end_turn
             > prompt change the plan
-            < call call-7-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
+            < call call-8-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
             ? Write .specify/specs/001-photo-albums/plan.md [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-7-0 failed "not run: the person refused it"
-            < text[msg-9] No longer.
+            < call call-8-0 failed "not run: the person refused it"
+            < text[msg-10] No longer.
             = end_turn
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
@@ -159,15 +159,15 @@ fn what_is_denied_stays_denied() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
-            < call call-3-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
-            < call call-3-0 failed "not run: the configuration forbids it with the deny rule `path(**/research.md)`"
-            < text[msg-5] Then not.
-            < text[msg-7] No.
-            < text[msg-9] No.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-4-0 failed "not run: the configuration forbids it with the deny rule `path(**/research.md)`"
+            < text[msg-6] Then not.
+            < text[msg-8] No.
+            < text[msg-10] No.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -202,17 +202,17 @@ fn a_shell_is_put_back() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist
-            < call call-1-0 terminal "`cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/r…`" pending {"command":"cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/requirements.md"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "(no output)"
-            < call call-3-0 write "Write .specify/specs/001-photo-albums/checklists/ux.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/ux.md","content":"$security"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
-            < text[msg-5] Done.
-            < text[note-1] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
-            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
-            < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
-            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < call call-2-0 terminal "`cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/r…`" pending {"command":"cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/requirements.md"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "(no output)"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/checklists/ux.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/ux.md","content":"$security"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
+            < text[msg-6] Done.
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
+            < text[note-4] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-5] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist
             = end_turn
             > tree
@@ -248,14 +248,14 @@ fn analyzing_runs_nothing_that_writes() {
         "#,
         &expect![[r##"
             > prompt /speckit.analyze
-            < call call-1-0 terminal "`echo x > .specify/specs/001-photo-albums/tasks.md`" pending {"command":"echo x > .specify/specs/001-photo-albums/tasks.md"}
-            < call call-1-1 terminal "`ls .specify`" pending {"command":"ls .specify"}
-            < call call-1-2 write "Write report.md" pending {"file_path":"report.md","content":"x"}
-            < call call-1-0 failed "not run: /speckit.analyze runs nothing but what reads"
-            < call call-1-1 failed "not run: /speckit.analyze runs nothing but what reads"
-            < call call-1-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
-            < text[msg-5] Nothing found.
-            < text[note-1] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < call call-2-0 terminal "`echo x > .specify/specs/001-photo-albums/tasks.md`" pending {"command":"echo x > .specify/specs/001-photo-albums/tasks.md"}
+            < call call-2-1 terminal "`ls .specify`" pending {"command":"ls .specify"}
+            < call call-2-2 write "Write report.md" pending {"file_path":"report.md","content":"x"}
+            < call call-2-0 failed "not run: /speckit.analyze runs nothing but what reads"
+            < call call-2-1 failed "not run: /speckit.analyze runs nothing but what reads"
+            < call call-2-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
+            < text[msg-6] Nothing found.
+            < text[note-2] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze
             = end_turn
             > tree

@@ -209,35 +209,35 @@ fn plan_mode_refuses_what_writes() {
             < text[note-1] Mode plan, model scripted.⏎
             = end_turn
             > still /speckit.constitution rules
-            < text[note-2] /speckit.constitution writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-2] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.specify albums
-            < text[note-3] /speckit.specify writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-3] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.clarify
-            < text[note-4] /speckit.clarify writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-4] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-5] /speckit.plan writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-5] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.checklist
-            < text[note-6] /speckit.checklist writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-6] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-7] /speckit.tasks writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-7] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-8] /speckit.implement writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-8] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-9] /speckit.converge writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-9] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > still /speckit init
-            < text[note-10] /speckit init writes files, and plan mode only reads; change the mode first.⏎
+            < text[note-10] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
             = end_turn
             > prompt /speckit.analyze
-            < text[msg-1] Nothing found.
-            < text[note-11] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-2] Nothing found.
+            < text[note-12] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze
             = end_turn
             asked 0

@@ -21,18 +21,18 @@ fn written_before_the_question() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist security
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
-            < call call-3-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-3-0 in_progress
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-3-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
+            < call call-4-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-4-0 in_progress
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-4-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
             < title /speckit.checklist security
             = end_turn
             > prompt a
-            < text[msg-6] Nothing changes.
-            < text[note-3] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-7] Nothing changes.
+            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
@@ -62,21 +62,21 @@ fn two_at_once() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-1 speckit_ask "And else?" pending {"question":"And else?"}
-            < call call-1-0 in_progress
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-1-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
-            < call call-1-1 in_progress
-            < call call-1-1 failed "a question waits for its answer already; ask one at a time"
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-1 speckit_ask "And else?" pending {"question":"And else?"}
+            < call call-2-0 in_progress
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-2-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-1 in_progress
+            < call call-2-1 failed "a question waits for its answer already; ask one at a time"
             < title /speckit.clarify
             = end_turn
             > prompt a
-            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-7] Settled.
-            < text[note-3] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-8] Settled.
+            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             told 1 times
             asked 0 with speckit_ask
@@ -105,17 +105,17 @@ fn no_question_at_all() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 speckit_ask "Tell me" pending {"question":"Tell me"}
-            < call call-1-0 in_progress
-            < call call-1-0 failed "the question is none: ask one sentence that ends with a question mark"
-            < call call-3-0 speckit_ask "Which?" pending {"question":"Which?","options":[{"label":"One"}]}
-            < call call-3-0 in_progress
-            < call call-3-0 failed "give no options, or two to 5"
-            < call call-5-0 speckit_ask "Which?" pending {"question":"Which?","options":[{"label":"One"},{"label":"one"}]}
-            < call call-5-0 in_progress
-            < call call-5-0 failed "two options have the same label"
-            < text[msg-7] Nothing is open.
-            < text[note-1] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < call call-2-0 speckit_ask "Tell me" pending {"question":"Tell me"}
+            < call call-2-0 in_progress
+            < call call-2-0 failed "the question is none: ask one sentence that ends with a question mark"
+            < call call-4-0 speckit_ask "Which?" pending {"question":"Which?","options":[{"label":"One"}]}
+            < call call-4-0 in_progress
+            < call call-4-0 failed "give no options, or two to 5"
+            < call call-6-0 speckit_ask "Which?" pending {"question":"Which?","options":[{"label":"One"},{"label":"one"}]}
+            < call call-6-0 in_progress
+            < call call-6-0 failed "two options have the same label"
+            < text[msg-8] Nothing is open.
+            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -151,30 +151,30 @@ fn the_limit_across_prompts() {
         "#,
         &expect![[r##"
             > prompt /speckit.constitution Ask me.
-            < call call-1-0 speckit_ask "One?" pending {"question":"One?"}
-            < call call-1-0 in_progress
-            < text[note-1] ⏎**One?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-1-0 completed "**One?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
+            < call call-2-0 speckit_ask "One?" pending {"question":"One?"}
+            < call call-2-0 in_progress
+            < text[note-2] ⏎**One?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-2-0 completed "**One?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
             < title /speckit.constitution Ask me.
             = end_turn
             > prompt one
-            < call call-4-0 speckit_ask "Two?" pending {"question":"Two?"}
-            < call call-4-0 in_progress
-            < text[note-3] ⏎**Two?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-4-0 completed "**Two?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
+            < call call-5-0 speckit_ask "Two?" pending {"question":"Two?"}
+            < call call-5-0 in_progress
+            < text[note-4] ⏎**Two?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-5-0 completed "**Two?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
             = end_turn
             > prompt two
-            < call call-7-0 speckit_ask "Three?" pending {"question":"Three?"}
-            < call call-7-0 in_progress
-            < text[note-5] ⏎**Three?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-7-0 completed "**Three?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
+            < call call-8-0 speckit_ask "Three?" pending {"question":"Three?"}
+            < call call-8-0 in_progress
+            < text[note-6] ⏎**Three?**⏎⏎⏎Answer with your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-8-0 completed "**Three?**\n\n\nAnswer with your own words. `done` ends the questions, `cancel` ends the step.\n"
             = end_turn
             > prompt three
-            < call call-10-0 speckit_ask "Four?" pending {"question":"Four?"}
-            < call call-10-0 in_progress
-            < call call-10-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
-            < text[msg-12] Then not.
-            < text[note-7] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < call call-11-0 speckit_ask "Four?" pending {"question":"Four?"}
+            < call call-11-0 in_progress
+            < call call-11-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
+            < text[msg-13] Then not.
+            < text[note-8] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.constitution Ask me." + crow:speckit/constitution "# Amend the project's constitution"
@@ -210,21 +210,21 @@ fn text_in_specify() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --short-name photo-albums Photos in albums
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-open"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-open"
-            < call call-3-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-3-0 in_progress
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-3-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-open"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-open"
+            < call call-4-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-4-0 in_progress
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-4-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             > prompt b
-            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-8] Written.
-            < text[note-3] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-7-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-9] Written.
+            < text[note-4] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             = end_turn
             $F/spec.md:
               - - **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]
@@ -258,18 +258,18 @@ fn text_in_checklist() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist security
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-1-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-2-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
             < title /speckit.checklist security
             = end_turn
             > prompt a
-            < call call-4-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
-            < text[msg-6] Written.
-            < text[note-3] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < call call-5-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
+            < text[msg-7] Written.
+            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             $F/spec.md:
             asked 0 with speckit_ask

@@ -17,15 +17,15 @@ fn a_spec_once() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --short-name photo-albums Photos in albums
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-bad"
-            < text[msg-3] Written.
-            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":"- **FR-001**: The application MUST leave","new_string":"- **FR-002**: The application MUST leave"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
-            < text[msg-7] Numbered.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec-bad"
+            < text[msg-4] Written.
+            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":"- **FR-001**: The application MUST leave","new_string":"- **FR-002**: The application MUST leave"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
+            < text[msg-8] Numbered.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -56,15 +56,15 @@ fn a_spec_that_is_put_right() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec" -> "$spec-bad"
-            < text[msg-3] Written.
-            < call call-5-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
-            < text[msg-7] Mended.
-            < text[note-1] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec" -> "$spec-bad"
+            < text[msg-4] Written.
+            < call call-6-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
+            < text[msg-8] Mended.
+            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -97,19 +97,19 @@ fn a_plan_twice() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan-bad"
-            < text[msg-3] Written.
-            < call call-5-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
-            < text[msg-7] Looked up.
-            < call call-9-0 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
-            < call call-9-0 in_progress
-            < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
-            < text[msg-11] Explained.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan-bad"
+            < text[msg-4] Written.
+            < call call-6-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
+            < text[msg-8] Looked up.
+            < call call-10-0 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
+            < call call-10-0 in_progress
+            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
+            < text[msg-12] Explained.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -149,14 +149,14 @@ fn tasks_twice() {
         "#,
         &expect![[r##"
             > prompt /speckit.tasks
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","content":"$tasks-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/tasks.md null -> "$tasks-bad"
-            < text[msg-3] Written.
-            < text[msg-5] I see nothing wrong.
-            < text[msg-7] Still not.
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","content":"$tasks-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/tasks.md null -> "$tasks-bad"
+            < text[msg-4] Written.
+            < text[msg-6] I see nothing wrong.
+            < text[msg-8] Still not.
             < plan pending T001 [US1] Create pyproject.toml, pending T003 Show the albums of a folder
-            < text[note-1] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
             < title /speckit.tasks
             = end_turn
             asked 0
@@ -194,19 +194,19 @@ fn a_constitution_twice() {
         "#,
         &expect![[r##"
             > prompt /speckit.constitution Photos stay.
-            < call call-1-0 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"$constitution-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution-bad"
-            < text[msg-3] Written.
-            < call call-5-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"one","new_string":"1.0.0"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/memory/constitution.md "**Version**: one | **Ratified**: $DATE | **Last Amended**: $DATE" -> "**Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE"
-            < text[msg-7] Versioned.
-            < call call-9-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"[PRINCIPLE_1_DESCRIPTION]","new_string":"Photos stay."}
-            < call call-9-0 in_progress
-            < call call-9-0 completed diff $HOME/project/.specify/memory/constitution.md "[PRINCIPLE_1_DESCRIPTION]" -> "Photos stay."
-            < text[msg-11] Ruled.
-            < text[note-1] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < call call-2-0 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"$constitution-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution-bad"
+            < text[msg-4] Written.
+            < call call-6-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"one","new_string":"1.0.0"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/memory/constitution.md "**Version**: one | **Ratified**: $DATE | **Last Amended**: $DATE" -> "**Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE"
+            < text[msg-8] Versioned.
+            < call call-10-0 edit "Edit .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","old_string":"[PRINCIPLE_1_DESCRIPTION]","new_string":"Photos stay."}
+            < call call-10-0 in_progress
+            < call call-10-0 completed diff $HOME/project/.specify/memory/constitution.md "[PRINCIPLE_1_DESCRIPTION]" -> "Photos stay."
+            < text[msg-12] Ruled.
+            < text[note-2] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Photos stay.
             = end_turn
             asked 0 with speckit_ask
@@ -241,12 +241,12 @@ fn a_checklist_once() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist security
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security-bad"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security-bad"
-            < text[msg-3] Written.
-            < text[msg-5] It is good.
-            < text[note-1] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎⏎Next: `/speckit.tasks`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security-bad"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security-bad"
+            < text[msg-4] Written.
+            < text[msg-6] It is good.
+            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -279,21 +279,21 @@ fn a_checklist_is_only_added_to() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist security
-            < call call-1-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
-            < call call-1-0 in_progress
-            < call call-1-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
-            < call call-3-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)\n"
-            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
-            < text[msg-7] Changed.
-            < call call-9-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
-            < call call-9-0 in_progress
-            < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "# Security Checklist: Photo Albums\n\n**Purpose**: Makes sure that nobody loses a photo\n**Created**: $DATE\n**Feature*"… -> "$security"
-            < text[msg-11] Back.
-            < text[note-1] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎⏎Next: `/speckit.tasks`⏎
+            < call call-2-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+            < call call-2-0 in_progress
+            < call call-2-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
+            < call call-4-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)\n"
+            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
+            < text[msg-8] Changed.
+            < call call-10-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
+            < call call-10-0 in_progress
+            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "# Security Checklist: Photo Albums\n\n**Purpose**: Makes sure that nobody loses a photo\n**Created**: $DATE\n**Feature*"… -> "$security"
+            < text[msg-12] Back.
+            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -328,18 +328,18 @@ fn only_boxes_of_the_requirements_change() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --short-name photo-albums Photos in albums
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
-            < call call-3-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Something in it"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Something in it depends on a language, a framework, a database or an interface of code"
-            < text[msg-5] Written.
-            < call call-7-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [x] Something in it","new_string":"- [x] Nothing in it"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [x] Something in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
-            < text[msg-9] Mended.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
+            < call call-4-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Something in it"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Something in it depends on a language, a framework, a database or an interface of code"
+            < text[msg-6] Written.
+            < call call-8-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [x] Something in it","new_string":"- [x] Nothing in it"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [x] Something in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
+            < text[msg-10] Mended.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -372,8 +372,9 @@ fn a_turn_that_is_cut_is_not_repaired() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan
-            < text[msg-1] begun
+            < text[msg-2] begun
             > cancel
+            < text[note-2] ⏎/speckit.plan was not finished. Say it again to go on with what is there.⏎
             < title /speckit.plan
             = cancelled
             > tree

@@ -16,12 +16,12 @@ fn constitution() {
         "#,
         &expect![[r##"
             > prompt /speckit.constitution Photos stay as they are.
-            < text[msg-1] I write it.
-            < call call-1-0 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"$constitution"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution"
-            < text[msg-3] One rule: photos stay.
-            < text[note-1] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < text[msg-2] I write it.
+            < call call-2-0 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"$constitution"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution"
+            < text[msg-4] One rule: photos stay.
+            < text[note-2] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Photos stay as they are.
             = end_turn
             > tree
@@ -51,17 +51,17 @@ fn specify() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify Photos in albums, by day.
-            < call call-1-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "     1\t# Feature Specification: Photo albums\n     2\t\n     3\t**Feature Branch**: `001-photo-albums`\n     4\t\n     5\t**Created**: $DATE\n     6\t\n     7\t**Statu"
-            < call call-3-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
-            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Nothing in it"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
-            < text[msg-7] Albums by day.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "     1\t# Feature Specification: Photo albums\n     2\t\n     3\t**Feature Branch**: `001-photo-albums`\n     4\t\n     5\t**Created**: $DATE\n     6\t\n     7\t**Statu"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
+            < call call-6-0 edit "Edit .specify/specs/001-photo-albums/checklists/requirements.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/requirements.md","old_string":"- [ ] Nothing in it","new_string":"- [x] Nothing in it"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
+            < text[msg-8] Albums by day.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify Photos in albums, by day.
             = end_turn
             > tree
@@ -105,18 +105,18 @@ fn clarify() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify storage
-            < call call-1-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"Never","meaning":"The order is kept elsewhere."},{"label":"One file","meaning":"The order lies beside the photos."}],"recommended":"Never"}
-            < call call-1-0 in_progress
-            < text[note-1] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
-            < call call-1-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
+            < call call-2-0 speckit_ask "May it write into the folder?" pending {"question":"May it write into the folder?","options":[{"label":"Never","meaning":"The order is kept elsewhere."},{"label":"One file","meaning":"The order lies beside the photos."}],"recommended":"Never"}
+            < call call-2-0 in_progress
+            < text[note-2] ⏎**May it write into the folder?**⏎⏎- **A** Never (recommended): The order is kept elsewhere.⏎- **B** One file: The order lies beside the photos.⏎⏎Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.⏎
+            < call call-2-0 completed "**May it write into the folder?**\n\n- **A** Never (recommended): The order is kept elsewhere.\n- **B** One file: The order lies beside the photos.\n\nAnswer with a "
             < title /speckit.clarify storage
             = end_turn
             > prompt a
-            < call call-4-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
-            < text[msg-6] Settled.
-            < text[note-3] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < call call-5-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
+            < text[msg-7] Settled.
+            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             $F/spec.md:
               - - **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]
@@ -150,17 +150,17 @@ fn plan() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan Python 3.11, no dependencies
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
-            < call call-3-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
-            < call call-5-0 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
-            < text[msg-7] Python, nothing else.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
+            < call call-6-0 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
+            < text[msg-8] Python, nothing else.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan Python 3.11, no dependencies
             = end_turn
             > tree
@@ -194,11 +194,11 @@ fn checklist() {
         "#,
         &expect![[r##"
             > prompt /speckit.checklist security
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
-            < text[msg-3] Two questions.
-            < text[note-1] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
+            < text[msg-4] Two questions.
+            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist security
             = end_turn
             > tree
@@ -227,11 +227,11 @@ fn analyze() {
         "#,
         &expect![[r##"
             > prompt /speckit.analyze coverage
-            < call call-1-0 read "Read .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","limit":2}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; go on with offset=3)\n"
-            < text[msg-3] | ID | Severity |⏎|---|---|⏎| A1 | LOW |
-            < text[note-1] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < call call-2-0 read "Read .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","limit":2}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; go on with offset=3)\n"
+            < text[msg-4] | ID | Severity |⏎|---|---|⏎| A1 | LOW |
+            < text[note-2] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze coverage
             = end_turn
             > tree

@@ -18,11 +18,11 @@ fn many_lines_come_as_they_are() {
         "#,
         &expect![[r##"
             > prompt /speckit-plan {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\t[DATE]\n--unknown x
-            < call call-1-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-2-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit-plan {{7*7}} and $ARGUMENTS
             = end_turn
             told 2 times
@@ -49,11 +49,11 @@ fn what_is_no_option_is_text() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --number 7 --short-name "Own Name" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]
-            < call call-1-0 write "Write .specify/specs/007-own-name/spec.md" pending {"file_path":".specify/specs/007-own-name/spec.md","content":"$spec"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 write "Write .specify/specs/007-own-name/spec.md" pending {"file_path":".specify/specs/007-own-name/spec.md","content":"$spec"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --number 7 --short-name "Own Name" --x y --…
             = end_turn
             > tree
@@ -65,13 +65,13 @@ fn what_is_no_option_is_text() {
               .specify/specs/007-own-name/spec.md $spec
               specs -> .specify/specs
             > still /speckit.specify --number seven x
-            < text[note-2] --number wants a number, not seven.⏎
+            < text[note-3] --number wants a number, not seven.⏎
             = end_turn
             > still /speckit.specify --number 8
-            < text[note-3] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            < text[note-4] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.specify --short-name
-            < text[note-4] --short-name wants a value behind it.⏎
+            < text[note-5] --short-name wants a value behind it.⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --number 7 --short-name \"Own Name\" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 007-own-name"
@@ -94,7 +94,7 @@ fn a_description_stays_a_description() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DATE]
-            < text[msg-1] hold
+            < text[msg-2] hold
             .specify/specs/001-a-b/spec.md:
               **Feature Branch**: `001-a-b`
               **Created**: $DATE
@@ -115,6 +115,7 @@ fn a_description_stays_a_description() {
               - **SC-001**: [Who reaches what, how often or how fast]
               - **SC-002**: [What holds, for how many or how long]
             > cancel
+            < text[note-2] ⏎/speckit.specify was not finished. .specify/specs/001-a-b/spec.md is there; say the same again to go on with it.⏎
             < title /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DA…
             = cancelled
             asked 0 with speckit_ask
@@ -140,17 +141,17 @@ fn another_feature_by_its_number() {
         "#,
         &expect![[r##"
             > prompt /speckit.plan --feature 2 Rust
-            < call call-1-0 write "Write .specify/specs/002-music/plan.md" pending {"file_path":".specify/specs/002-music/plan.md","content":"$plan"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/.specify/specs/002-music/plan.md "# Implementation Plan: Music\n\n**Branch**: `002-music` | **Date**: $DATE | **Spec**: [spec.md](spec.md)\n\n**Input**: "… -> "$plan"
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.plan**⏎- Feature: .specify/specs/002-music⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < call call-2-0 write "Write .specify/specs/002-music/plan.md" pending {"file_path":".specify/specs/002-music/plan.md","content":"$plan"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/.specify/specs/002-music/plan.md "# Implementation Plan: Music\n\n**Branch**: `002-music` | **Date**: $DATE | **Spec**: [spec.md](spec.md)\n\n**Input**: "… -> "$plan"
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/002-music⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan --feature 2 Rust
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/001-photo-albums"}
             > still /speckit status
-            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, plan⏎⏎This session works on .specify/specs/002-music; the project points at .specify/specs/001-photo-albums (`/speckit use` changes both).⏎⏎Next: `/speckit.tasks`⏎
+            < text[note-3] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, plan⏎⏎This session works on .specify/specs/002-music; the project points at .specify/specs/001-photo-albums (`/speckit use` changes both).⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             asked 0
               user: "/speckit.plan --feature 2 Rust" + crow:speckit/plan "# Plan how 002-music is built"
@@ -184,7 +185,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
     assert_eq!((&transcripts[0], &transcripts[1]), (&transcripts[1], &transcripts[2]));
     expect![[r##"
         > prompt /speckit.specify Build an application that sorts photos
-        < text[msg-1] begun
+        < text[msg-2] begun
         > tree
           .specify/crow/.gitignore *
           .specify/crow/lock
@@ -194,6 +195,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
           .specify/specs/001-build-application-sorts-photos/spec.md # Feature Specification: Build application sorts photos … 83 lines
           specs -> .specify/specs
         > cancel
+        < text[note-2] ⏎/speckit.specify was not finished. .specify/specs/001-build-application-sorts-photos/spec.md is there; say the same again to go on with it.⏎
         < title /speckit.specify Build an application that sorts photos
         = cancelled
         asked 0 without tools
@@ -222,19 +224,19 @@ fn cancelled_while_the_name_is_asked() {
         &expect![[r#"
             > prompt /speckit.specify Photos in albums, by day.
             > cancel
+            < title /speckit.specify Photos in albums, by day.
             = cancelled
             > tree
             > still /speckit status
             < text[note-1] No feature yet in $HOME/project. Begin with /speckit.constitution or /speckit.specify.⏎
             = end_turn
             > prompt hello
-            < text[msg-1] Hello.
-            < title hello
+            < text[msg-2] Hello.
             = end_turn
             asked 0 without tools
               user: "Name a directory for this feature:\n\n<request>\nPhotos in albums, by day.\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-al"
             asked 1
-              user: "hello"
+              user: "/speckit.specify Photos in albums, by day.\nhello"
         "#]],
     );
 }
@@ -253,10 +255,6 @@ fn a_description_without_a_word_makes_no_feature() {
             < text[note-1] The name has neither a letter nor a digit; choose one with --short-name, such as user-auth.⏎
             = end_turn
             > tree
-              .specify/crow/.gitignore *
-              .specify/memory/constitution.md # [PROJECT_NAME] Constitution … 49 lines
-            asked 0 without tools
-              user: "Name a directory for this feature:\n\n<request>\n!!!\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-albums`, `export-csv-rep"
         "#]],
     );
 }
@@ -282,29 +280,29 @@ fn one_feature_after_the_other() {
         "#,
         &expect![[r##"
             > prompt /speckit.specify --dir docs/own Own place
-            < call call-1-0 write "Write docs/own/spec.md" pending {"file_path":"docs/own/spec.md","content":"$spec"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/docs/own/spec.md "# Feature Specification: Own\n\n**Feature Branch**: `own`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: User des"… -> "$spec"
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: docs/own⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-2-0 write "Write docs/own/spec.md" pending {"file_path":"docs/own/spec.md","content":"$spec"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/docs/own/spec.md "# Feature Specification: Own\n\n**Feature Branch**: `own`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: User des"… -> "$spec"
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: docs/own⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --dir docs/own Own place
             = end_turn
             .specify/feature.json:
               {"feature_directory":"docs/own"}
             > still /speckit
-            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `own`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            < text[note-3] - · `001-photo-albums`: spec⏎- ▸ `own`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > prompt /speckit.specify --short-name music Songs
-            < call call-5-0 write "Write .specify/specs/002-music/spec.md" pending {"file_path":".specify/specs/002-music/spec.md","content":"$spec"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/.specify/specs/002-music/spec.md "# Feature Specification: Music\n\n**Feature Branch**: `002-music`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: "… -> "$spec"
-            < text[msg-7] Done.
-            < text[note-3] ⏎**/speckit.specify**⏎- Feature: .specify/specs/002-music⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-7-0 write "Write .specify/specs/002-music/spec.md" pending {"file_path":".specify/specs/002-music/spec.md","content":"$spec"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed diff $HOME/project/.specify/specs/002-music/spec.md "# Feature Specification: Music\n\n**Feature Branch**: `002-music`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: "… -> "$spec"
+            < text[msg-9] Done.
+            < text[note-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/002-music⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/002-music"}
             > still /speckit
-            < text[note-4] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            < text[note-6] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --dir docs/own Own place" + crow:speckit/specify "# Write the spec of own"

@@ -42,32 +42,31 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-100001 completed
-            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-1-100002 completed
+            < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            # high in_progress T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
-            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","line":3}
-            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","line":4}
-            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nMade a.txt.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-5] ✓ T001: done by a child agent⏎
+            # high in_progress T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","story":null,"parallel":true,"line":2}
+            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","story":null,"parallel":true,"line":3}
+            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","story":null,"parallel":false,"line":4}
+            < call call-2-100003 completed "Task $TASK (T001 Make a.txt) is done.\n\nMade a.txt.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-6] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
-            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","line":3}
-            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","line":4}
-            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nMade b.txt.\n**RESULT: done**\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-7] ✓ T002: done by a child agent⏎
+            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","story":null,"parallel":true,"line":2}
+            # high in_progress T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","story":null,"parallel":true,"line":3}
+            # high pending T003 Make c.txt {"id":"T003","phase":"Phase 1: Setup","story":null,"parallel":false,"line":4}
+            < call call-2-100004 completed "Task $TASK (T002 Make b.txt) is done.\n\nMade b.txt.\n**RESULT: done**\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-8] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
-            < call call-3-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "T003 is done"
-            < text[note-9] ✓ T003: made⏎
+            < call call-4-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T003 is done"
+            < text[note-10] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-11] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
@@ -94,29 +93,26 @@ fn refused_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-0-100001 failed
+            < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-3] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-4] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T002 is done"
-            < text[note-5] ✓ T002: made⏎
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "T002 is done"
+            < text[note-6] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
-            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "T003 is done"
-            < text[note-7] ✓ T003: made⏎
+            < call call-8-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T003 is done"
+            < text[note-8] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -142,29 +138,26 @@ fn with_nobody_to_ask_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> error
-            < call call-0-100001 failed
+            < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-3] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-4] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T002 is done"
-            < text[note-5] ✓ T002: made⏎
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "T002 is done"
+            < text[note-6] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
-            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "T003 is done"
-            < text[note-7] ✓ T003: made⏎
+            < call call-8-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T003 is done"
+            < text[note-8] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
@@ -188,19 +181,17 @@ fn never_is_not_asked() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T002 is done"
-            < text[note-4] ✓ T002: made⏎
+            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "T002 is done"
+            < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
@@ -233,29 +224,29 @@ fn always_is_asked_once_in_a_run() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_always
-            < call call-0-100001 completed
-            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-1-100002 completed
+            < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
-            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-5] ✓ T001: done by a child agent⏎
+            < call call-2-100003 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-6] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
-            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-7] ✓ T002: done by a child agent⏎
+            < call call-2-100004 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-8] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt, pending T004 Make d.txt
-            < call call-2-100008 task "T003 Make c.txt" in_progress {"task":"T003"}
-            < call call-2-100009 task "T004 Make d.txt" in_progress {"task":"T004"}
+            < call call-3-100009 task "T003 Make c.txt" in_progress {"task":"T003"}
+            < call call-3-100010 task "T004 Make d.txt" in_progress {"task":"T004"}
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt, in_progress T004 Make d.txt
-            < call call-2-100008 completed "Task $TASK (T003 Make c.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-11] ✓ T003: done by a child agent⏎
+            < call call-3-100009 completed "Task $TASK (T003 Make c.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-12] ⏎✓ T003: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, in_progress T004 Make d.txt
-            < call call-2-100009 completed "Task $TASK (T004 Make d.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-13] ✓ T004: done by a child agent⏎
+            < call call-3-100010 completed "Task $TASK (T004 Make d.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-14] ⏎✓ T004: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
-            < text[note-14] ⏎**/speckit.implement**⏎- Done in this run: 4⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-15] ⏎**/speckit.implement**⏎- Done in this run: 4⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003 [X] T004; 4 bytes differ, 0 more or less
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
@@ -292,12 +283,12 @@ fn what_a_child_does_not_say_is_none_of_success() {
     check_result(
         r#"text "I made it.""#,
         &expect![[r#"
-        < text[note-3] ✗ T001: the child agent did not say what became of it⏎
-        < text[note-5] ✓ T002: done by a child agent⏎
-        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
-        = end_turn
-        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
-    "#]],
+            < text[note-4] ⏎✗ T001: the child agent did not say what became of it⏎
+            < text[note-6] ⏎✓ T002: done by a child agent⏎
+            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            = end_turn
+            # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+        "#]],
     );
 }
 
@@ -306,12 +297,12 @@ fn the_last_word_of_a_child_counts() {
     check_result(
         r#"text "RESULT: done\nRESULT: failed: no room""#,
         &expect![[r#"
-        < text[note-3] ✗ T001: no room⏎
-        < text[note-5] ✓ T002: done by a child agent⏎
-        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
-        = end_turn
-        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
-    "#]],
+            < text[note-4] ⏎✗ T001: no room⏎
+            < text[note-6] ⏎✓ T002: done by a child agent⏎
+            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            = end_turn
+            # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+        "#]],
     );
 }
 
@@ -320,12 +311,12 @@ fn a_child_that_breaks_has_failed() {
     check_result(
         r#"status 500 {"error":{"message":"out of order"}}"#,
         &expect![[r#"
-        < text[note-3] ✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎
-        < text[note-5] ✓ T002: done by a child agent⏎
-        < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
-        = end_turn
-        # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
-    "#]],
+            < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎
+            < text[note-6] ⏎✓ T002: done by a child agent⏎
+            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            = end_turn
+            # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
+        "#]],
     );
 }
 
@@ -349,21 +340,21 @@ fn a_child_asks_the_person() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-100001 completed
-            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-1-100002 completed
+            < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
             ? T001 Make a.txt: Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-1-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-5] ✓ T001: done by a child agent⏎
+            < call call-2-100003 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-6] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-1-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-7] ✓ T002: done by a child agent⏎
+            < call call-2-100004 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-8] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # no a.txt
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
@@ -395,18 +386,18 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
         "###,
         &expect![[r##"
             > prompt /speckit.implement
-            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/specs/001-photo-albums/spec.md (+1 -1)\n\nThe whole" diff $HOME/project/specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n" -> "mine"
-            < text[note-4] ✓ T001: done by a child agent⏎
+            < call call-2-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/specs/001-photo-albums/spec.md (+1 -1)\n\nThe whole" diff $HOME/project/specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n" -> "mine"
+            < text[note-5] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-1-100002 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-6] ✓ T002: done by a child agent⏎
+            < call call-2-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-7] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-7] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-8] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             # specs/001-photo-albums/spec.md
@@ -441,14 +432,14 @@ fn cancelled_nothing_is_left_of_them() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
             > cancel
-            < call call-1-100001 failed "Task $TASK (T001 Make a.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < call call-1-100002 failed "Task $TASK (T002 Make b.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < call call-2-100002 failed "Task $TASK (T001 Make a.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < call call-2-100003 failed "Task $TASK (T002 Make b.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
@@ -474,33 +465,30 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-0-100001 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
             ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-100001 completed
-            < call call-1-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100002 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
-            < call call-1-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
-            < call call-1-100003 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < call call-1-100002 completed
+            < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100003 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-2-100004 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-2-0 in_progress
-            < call call-2-0 completed "T001 is done"
-            < text[note-5] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-3-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "T001 is done"
+            < text[note-6] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "T002 is done"
-            < text[note-7] ✓ T002: made⏎
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < call call-6-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "T002 is done"
+            < text[note-8] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
-            < call call-8-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
-            < call call-8-0 in_progress
-            < call call-8-0 completed "T003 is done"
-            < text[note-9] ✓ T003: made⏎
+            < call call-9-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "T003 is done"
+            < text[note-10] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-11] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/task: 0 of 3 tasks of 001-photo-albums are done. The next one: (T001)>
@@ -530,27 +518,25 @@ fn who_finds_no_room_comes_later() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
-            < call call-1-100002 failed "No child could be started: agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-2-100003 failed "No child could be started: agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-1-100001 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-4] ✓ T001: done by a child agent⏎
+            < call call-2-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-5] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
-            < call call-3-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "T002 is done"
-            < text[note-6] ✓ T002: made⏎
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, pending T003 Make c.txt
+            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T002 is done"
+            < text[note-7] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, in_progress T003 Make c.txt
-            < call call-6-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T003 is done"
-            < text[note-8] ✓ T003: made⏎
+            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T003 is done"
+            < text[note-9] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
@@ -584,8 +570,8 @@ fn killed_nothing_is_left_of_them_and_their_tasks_are_open() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100001 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-1-100002 task "T002 Make b.txt" in_progress {"task":"T002"}
+            < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
+            < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt, pending T003 Make c.txt
             > kill
             # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less

@@ -20,11 +20,11 @@ fn what_is_missing_becomes_a_phase() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < call call-1-0 speckit_converge "2 gaps between code and spec" pending {"tasks":[{"text":"Name the file in a.txt\n- [x] T099 nothing","source":"FR-001","gap":"partial"},{"text":"Keep photos as they are","source":"Constitution II","gap":"contradicts","is_critical":true}]}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "2 tasks are noted"
+            < call call-2-0 speckit_converge "2 gaps between code and spec" pending {"tasks":[{"text":"Name the file in a.txt\n- [x] T099 nothing","source":"FR-001","gap":"partial"},{"text":"Keep photos as they are","source":"Constitution II","gap":"contradicts","is_critical":true}]}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "2 tasks are noted"
             < plan completed T001 Make a.txt, pending T007 Make b.txt, pending T008 CRITICAL: Keep photos as they are per Constitution II (contradicts), pending T009 Name the file in a.txt - [x] T099 nothing per FR-001 (partial)
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 4 tasks in 2 phases, 1 done, 0 marked [P]⏎- New tasks: 2, critical among them: 1⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 4 tasks in 2 phases, 1 done, 0 marked [P]⏎- New tasks: 2, critical among them: 1⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | ## Phase 1: Setup
@@ -33,10 +33,10 @@ fn what_is_missing_becomes_a_phase() {
             # | ## Phase 2: Convergence
             # | - [ ] T008 CRITICAL: Keep photos as they are per Constitution II (contradicts)
             # | - [ ] T009 Name the file in a.txt - [x] T099 nothing per FR-001 (partial)
-            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
-            # high pending T007 Make b.txt {"id":"T007","phase":"Phase 1: Setup","line":3}
-            # high pending T008 CRITICAL: Keep photos as they are per Constitution II (contradicts) {"id":"T008","phase":"Phase 2: Convergence","line":7}
-            # medium pending T009 Name the file in a.txt - [x] T099 nothing per FR-001 (partial) {"id":"T009","phase":"Phase 2: Convergence","line":8}
+            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","story":null,"parallel":false,"line":2}
+            # high pending T007 Make b.txt {"id":"T007","phase":"Phase 1: Setup","story":null,"parallel":false,"line":3}
+            # high pending T008 CRITICAL: Keep photos as they are per Constitution II (contradicts) {"id":"T008","phase":"Phase 2: Convergence","story":null,"parallel":false,"line":7}
+            # medium pending T009 Name the file in a.txt - [x] T099 nothing per FR-001 (partial) {"id":"T009","phase":"Phase 2: Convergence","story":null,"parallel":false,"line":8}
             # [X] T001 [ ] T007 [ ] T008 [ ] T009; 0 bytes differ, 179 more or less
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -55,11 +55,11 @@ fn nothing_missing_changes_nothing_and_is_said() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < call call-1-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "0 tasks are noted"
+            < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -80,10 +80,10 @@ fn nothing_reported_is_not_taken_for_nothing_missing() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < text[msg-1] All is fine.
-            < text[msg-3] It is.
+            < text[msg-2] All is fine.
+            < text[msg-4] It is.
             < plan completed T001 Make a.txt
-            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported, so nothing is known; tasks.md is as it was⏎⏎Next: `/speckit.converge`⏎
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported, so nothing is known; tasks.md is as it was⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -106,20 +106,20 @@ fn a_report_that_does_not_fit_is_made_again() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < call call-1-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":" ","source":"FR-001","gap":"partial"}]}
-            < call call-1-0 in_progress
-            < call call-1-0 failed "task 1 has no text or no source"
-            < call call-3-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"x","source":"FR-001","gap":"odd"}]}
-            < call call-3-0 in_progress
-            < call call-3-0 failed "the arguments do not fit: unknown variant `odd`, expected one of `missing`, `partial`, `contradicts`, `unrequested`"
-            < call call-5-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"Do it","source":"FR-001","gap":"missing"}]}
-            < call call-5-1 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "1 tasks are noted"
-            < call call-5-1 in_progress
-            < call call-5-1 failed "this was reported already"
+            < call call-2-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":" ","source":"FR-001","gap":"partial"}]}
+            < call call-2-0 in_progress
+            < call call-2-0 failed "task 1 has no text or no source"
+            < call call-4-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"x","source":"FR-001","gap":"odd"}]}
+            < call call-4-0 in_progress
+            < call call-4-0 failed "the arguments do not fit: unknown variant `odd`, expected one of `missing`, `partial`, `contradicts`, `unrequested`"
+            < call call-6-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"Do it","source":"FR-001","gap":"missing"}]}
+            < call call-6-1 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "1 tasks are noted"
+            < call call-6-1 in_progress
+            < call call-6-1 failed "this was reported already"
             < plan completed T001 Make a.txt, pending T002 Do it per FR-001 (missing)
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]⏎- New tasks: 1, critical among them: 0⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]⏎- New tasks: 1, critical among them: 0⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 0 bytes differ, 64 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -144,17 +144,17 @@ fn only_crow_writes_the_list() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < call call-1-0 write "Write specs/001-photo-albums/tasks.md" pending {"file_path":"specs/001-photo-albums/tasks.md","content":"- [x] T001\n"}
-            < call call-1-0 failed "not run: /speckit.converge writes no file; new tasks go through speckit_converge; specs/001-photo-albums/tasks.md stays as it is"
-            < call call-3-0 terminal "`echo '- [ ] T002 Mine' >>specs/001-photo-albums/tasks.md`" pending {"command":"echo '- [ ] T002 Mine' >>specs/001-photo-albums/tasks.md"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "(no output)"
-            < call call-5-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "0 tasks are noted"
-            < text[note-1] ⏎/speckit.converge may not change specs/001-photo-albums/tasks.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < call call-2-0 write "Write specs/001-photo-albums/tasks.md" pending {"file_path":"specs/001-photo-albums/tasks.md","content":"- [x] T001\n"}
+            < call call-2-0 failed "not run: /speckit.converge writes no file; new tasks go through speckit_converge; specs/001-photo-albums/tasks.md stays as it is"
+            < call call-4-0 terminal "`echo '- [ ] T002 Mine' >>specs/001-photo-albums/tasks.md`" pending {"command":"echo '- [ ] T002 Mine' >>specs/001-photo-albums/tasks.md"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "(no output)"
+            < call call-6-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "0 tasks are noted"
+            < text[note-2] ⏎/speckit.converge may not change specs/001-photo-albums/tasks.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>

@@ -37,15 +37,15 @@ fn a_command_knows_the_feature_and_another_folder_does_not() {
         ),
         &expect![[r#"
             > prompt /speckit.specify albums of photos
-            < text[msg-1] Done.
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-2] Done.
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
             = end_turn
             > prompt what do they see?
-            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
-            < text[msg-7] Seen.
+            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-8] Seen.
             = end_turn
             > new elsewhere
             > prompt and here?
@@ -80,18 +80,18 @@ fn a_terminal_of_the_client_knows_it_as_well() {
         ),
         &expect![[r#"
             > prompt /speckit.specify albums of photos
-            < text[msg-1] Done.
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-2] Done.
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
             = end_turn
             > prompt what do they see?
-            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-5-0 in_progress
+            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-6-0 in_progress
             > terminal create term-1: (held) /bin/sh -c env | sed -n 's/^SPECIFY_//p' | sort
-            < call call-5-0 in_progress terminal term-1
-            < call call-5-0 completed
+            < call call-6-0 in_progress terminal term-1
+            < call call-6-0 completed
             > terminal release term-1
-            < text[msg-7] Seen.
+            < text[msg-8] Seen.
             = end_turn
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
@@ -120,18 +120,18 @@ fn jobs_and_children_know_it() {
         ),
         &expect![[r#"
             > prompt /speckit.specify albums of photos
-            < text[msg-1] Done.
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-2] Done.
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
             = end_turn
             > prompt what do they see?
-            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "over\n"
-            < call call-7-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-9] Seen.
+            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "over\n"
+            < call call-8-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-10] Seen.
             = end_turn
             # job.txt
             # | FEATURE=002-photo-days
@@ -166,20 +166,20 @@ fn it_is_known_again_in_another_process() {
         ),
         &expect![[r#"
             > prompt /speckit.specify albums of photos
-            < text[msg-1] Done.
-            < text[msg-3] Done.
-            < text[note-1] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-2] Done.
+            < text[msg-4] Done.
+            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
             = end_turn
             > kill
             > load
             < prompt[msg-0] /speckit.specify albums of photos
-            < text[msg-1] Done.
-            < text[msg-3] Done.
+            < text[msg-2] Done.
+            < text[msg-4] Done.
             > prompt what do they see?
-            < call call-5-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
-            < text[msg-7] Seen.
+            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-8] Seen.
             = end_turn
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>

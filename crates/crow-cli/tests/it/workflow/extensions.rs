@@ -45,9 +45,9 @@ fn what_has_to_run_runs_before_and_after() {
         &expect![[r#"
             > prompt /speckit.converge
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < text[msg-1] I looked.
-            < text[msg-6] I looked again.
-            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-2] I looked.
+            < text[msg-7] I looked again.
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -65,8 +65,8 @@ fn what_nobody_approved_does_not_run() {
             > prompt /speckit.converge
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-2] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -83,8 +83,8 @@ fn with_nobody_to_ask_nothing_runs() {
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> error
             < thought[] This repository supplies 2 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-2] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
+            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -103,8 +103,8 @@ fn what_may_run_is_offered() {
             > prompt /speckit.converge
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
-            < text[msg-1] I looked.
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-2] I looked.
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -115,13 +115,13 @@ fn what_may_run_is_offered() {
         OPTIONAL,
         &no,
         &expect![[r#"
-        > prompt /speckit.converge
-        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-        ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
-        < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
-        = end_turn
-        asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
-    "#]],
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
     );
 }
 
@@ -133,12 +133,12 @@ fn what_is_switched_off_is_left_out() {
         hooks,
         &format!("{CONVERGED}\n> answer allow_once"),
         &expect![[r#"
-        > prompt /speckit.converge
-        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
-        = end_turn
-        asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
-    "#]],
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+        "#]],
     );
 }
 
@@ -151,8 +151,8 @@ fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
             > prompt /speckit.converge
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
-            < text[note-2] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
+            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -264,12 +264,12 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         ours.1,
         "allow_once",
         &expect![[r#"
-        > prompt /speckit.converge the files
-        ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
-        = end_turn
-        asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
-    "#]],
+            > prompt /speckit.converge the files
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
+        "#]],
     );
     check_prompt(
         ours.0,
@@ -278,8 +278,8 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         &expect![[r#"
             > prompt /speckit.converge the files
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < text[note-1] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -290,12 +290,12 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         theirs.1,
         "allow_once",
         &expect![[r#"
-        > prompt /speckit.converge the files
-        ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-        < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
-        = end_turn
-        asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
-    "#]],
+            > prompt /speckit.converge the files
+            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            = end_turn
+            asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
+        "#]],
     );
     check_prompt(
         theirs.0,
@@ -305,8 +305,8 @@ fn prompts_of_the_project_count_when_they_are_approved() {
             > prompt /speckit.converge the files
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> error
             < thought[] This repository supplies 1 Spec Kit file, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
-            < text[note-1] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-2] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
+            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -337,22 +337,22 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
             < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Mine."
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-0-0 completed
-            < call call-1-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "0 tasks are noted"
+            < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[note-1] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             > prompt /speckit.converge
-            < call call-3-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
+            < call call-4-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-3-1 failed
-            < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
-            < call call-4-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "0 tasks are noted"
+            < call call-4-1 failed
+            < text[note-4] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < call call-6-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[note-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: Mine.>
             asked tool: 0 tasks are noted + user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -400,15 +400,18 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             > show AGENTS.md
             "###
         ),
-        &expect![[r#"
+        &expect![[r##"
             > prompt /speckit.converge
             < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/agent-context/commands/update.md",".specify/extensions.yml"]} ".specify/extensions/agent-context/commands/update.md\n  command /speckit.agent-context.update: \n.specify/extensions.yml\n  hook after /speckit.converge does speck" diff $HOME/project/.specify/extensions/agent-context/comm
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-0-0 completed
-            < call call-1-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "0 tasks are noted"
-            < text[note-1] AGENTS.md names the plan to other agents now.⏎
+            < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "0 tasks are noted"
+            < call call-5-0 write "Write AGENTS.md" pending {"file_path":"$HOME/project/AGENTS.md","content":"# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"}
+            ? Write AGENTS.md [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-5-0 in_progress
+            < call call-5-0 completed diff $HOME/project/AGENTS.md "# Rules\n\nUse tabs.\n" -> "# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"
             < plan completed T001 Make a.txt
             < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
@@ -421,6 +424,6 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             # | The plan: specs/001-photo-albums/plan.md
             # | <!-- SPECKIT END -->
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
-        "#]],
+        "##]],
     );
 }

@@ -25,26 +25,24 @@ fn each_task_is_a_prompt_of_its_own() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, completed T003 [US1] Make c.txt
-            < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"a"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed diff $HOME/project/a.txt null -> "a"
-            < call call-3-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"Made and looked at."}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "T001 is done"
-            < text[note-2] ✓ T001: Made and looked at.⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt, completed T003 [US1] Make c.txt
+            < call call-2-0 write "Write a.txt" pending {"file_path":"a.txt","content":"a"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed diff $HOME/project/a.txt null -> "a"
+            < call call-4-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"Made and looked at."}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: Made and looked at.⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt, completed T003 [US1] Make c.txt
-            < call call-6-0 speckit_task "t002 done" pending {"id":"t002","state":"done","note":"It was there."}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T002 is done"
-            < text[note-4] ✓ T002: It was there.⏎
+            < call call-7-0 speckit_task "t002 done" pending {"id":"t002","state":"done","note":"It was there."}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T002 is done"
+            < text[note-5] ⏎✓ T002: It was there.⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 [US1] Make c.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 [US1] Make c.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
-            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","line":2}
-            # high completed T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","line":3}
-            # high completed T003 [US1] Make c.txt {"id":"T003","phase":"Phase 2: User Story 1 - See (Priority: P1)","line":5}
+            # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","story":null,"parallel":false,"line":2}
+            # high completed T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","story":null,"parallel":false,"line":3}
+            # high completed T003 [US1] Make c.txt {"id":"T003","phase":"Phase 2: User Story 1 - See (Priority: P1)","story":"US1","parallel":false,"line":5}
             # [X] T001 [X] T002 [x] T003; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: created a.txt: 1 line
@@ -71,34 +69,32 @@ fn a_report_counts_once_and_for_the_task_at_hand() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"ahead"}
-            < call call-1-0 in_progress
-            < call call-1-0 failed "the task at hand is T001, not T002; nothing was marked"
-            < call call-3-0 speckit_task "speckit_task" pending {"id":"T001","state":"failed"}
-            < call call-3-0 in_progress
-            < call call-3-0 failed "`speckit_task` was not run: `note` is missing; it must be a string"
-            < call call-5-0 speckit_task "T001 started" pending {"id":"T001","state":"started","note":"x"}
-            < call call-5-0 in_progress
-            < call call-5-0 failed "the arguments do not fit: unknown variant `started`, expected `done` or `failed`"
-            < call call-7-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-7-1 speckit_task "T001 failed" pending {"id":"T001","state":"failed","note":"not made"}
-            < call call-7-2 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"as well"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "T001 is done"
-            < call call-7-1 in_progress
-            < call call-7-1 failed "T001 was reported already"
-            < call call-7-2 in_progress
-            < call call-7-2 failed "the task at hand is T001, not T002; nothing was marked"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"ahead"}
+            < call call-2-0 in_progress
+            < call call-2-0 failed "the task at hand is T001, not T002; nothing was marked"
+            < call call-4-0 speckit_task "speckit_task" pending {"id":"T001","state":"failed"}
+            < call call-4-0 in_progress
+            < call call-4-0 failed "`speckit_task` was not run: `note` is missing; it must be a string"
+            < call call-6-0 speckit_task "T001 started" pending {"id":"T001","state":"started","note":"x"}
+            < call call-6-0 in_progress
+            < call call-6-0 failed "the arguments do not fit: unknown variant `started`, expected `done` or `failed`"
+            < call call-8-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-8-1 speckit_task "T001 failed" pending {"id":"T001","state":"failed","note":"not made"}
+            < call call-8-2 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"as well"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T001 is done"
+            < call call-8-1 in_progress
+            < call call-8-1 failed "T001 was reported already"
+            < call call-8-2 in_progress
+            < call call-8-2 failed "the task at hand is T001, not T002; nothing was marked"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-12-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-12-0 in_progress
-            < call call-12-0 completed "T002 is done"
-            < text[note-4] ✓ T002: made⏎
+            < call call-13-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-13-0 in_progress
+            < call call-13-0 completed "T002 is done"
+            < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -127,19 +123,17 @@ fn a_task_of_which_nothing_is_said_is_asked_about_once() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-1] I made it.
-            < call call-3-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < text[msg-2] I made it.
+            < call call-4-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < text[msg-6] I made this.
-            < text[msg-8] I did.
-            < text[note-3] ✗ T002: the model did not say what became of it⏎
+            < text[msg-7] I made this.
+            < text[msg-9] I did.
+            < text[note-4] ⏎✗ T002: the model did not say what became of it⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -169,30 +163,27 @@ fn a_task_that_failed_ends_the_run_and_begins_the_next_one() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 failed" pending {"id":"T001","state":"failed","note":"The disk is full."}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is noted as failed"
-            < text[note-1] ✗ T001: The disk is full.⏎
+            < call call-2-0 speckit_task "T001 failed" pending {"id":"T001","state":"failed","note":"The disk is full."}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is noted as failed"
+            < text[note-2] ⏎✗ T001: The disk is full.⏎
             < plan pending T001 Make a.txt, pending T002 Make b.txt
-            < plan pending T001 Make a.txt, pending T002 Make b.txt
-            < text[note-2] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [ ] T002; 0 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-4-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"There is room now."}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T001 is done"
-            < text[note-4] ✓ T001: There is room now.⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-6-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"There is room now."}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "T001 is done"
+            < text[note-6] ⏎✓ T001: There is room now.⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-7-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "T002 is done"
-            < text[note-6] ✓ T002: made⏎
+            < call call-9-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "T002 is done"
+            < text[note-8] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -229,23 +220,21 @@ fn with_open_checklists_a_run_begins_when_the_person_says_so() {
         "allow_once",
         model,
         &expect![[r#"
-        > prompt /speckit.implement
-        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-        ? Implement although 1 checklist items are open [allow_once, reject_once] -> allow_once
-        < call call-0-100002 completed
-        < plan in_progress T001 Make a.txt
-        < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-        < call call-1-0 in_progress
-        < call call-1-0 completed "T001 is done"
-        < text[note-4] ✓ T001: made⏎
-        < plan completed T001 Make a.txt
-        < plan completed T001 Make a.txt
-        < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
-        = end_turn
-        # [X] T001; 1 bytes differ, 0 more or less
-        asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
-    "#]],
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+            ? Implement although 1 checklist items are open [allow_once, reject_once] -> allow_once
+            < call call-0-100001 completed
+            < plan in_progress T001 Make a.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-4] ⏎✓ T001: made⏎
+            < plan completed T001 Make a.txt
+            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001; 1 bytes differ, 0 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+        "#]],
     );
 }
 
@@ -255,15 +244,14 @@ fn with_open_checklists_a_run_does_not_begin_when_the_person_says_no() {
         "reject_once",
         "",
         &expect![[r#"
-        > prompt /speckit.implement
-        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-        ? Implement although 1 checklist items are open [allow_once, reject_once] -> reject_once
-        < call call-0-100002 failed
-        < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open.⏎
-        = end_turn
-        # [ ] T001; 0 bytes differ, 0 more or less
-    "#]],
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+            ? Implement although 1 checklist items are open [allow_once, reject_once] -> reject_once
+            < call call-0-100001 failed
+            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not begin: 1 checklist items are open. Tick what holds, then say it again.⏎
+            = end_turn
+            # [ ] T001; 0 bytes differ, 0 more or less
+        "#]],
     );
 }
 
@@ -273,15 +261,14 @@ fn with_open_checklists_and_nobody_to_ask_a_run_does_not_begin() {
         "error",
         "",
         &expect![[r#"
-        > prompt /speckit.implement
-        < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎
-        < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
-        ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
-        < call call-0-100002 failed
-        < text[note-3] ⏎/speckit.implement did not begin: 1 checklist items are open and nobody could be asked (the dialog broke). Tick what holds, or allow it with `--yes`.⏎
-        = end_turn
-        # [ ] T001; 0 bytes differ, 0 more or less
-    "#]],
+            > prompt /speckit.implement
+            < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
+            ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
+            < call call-0-100001 failed
+            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not begin: 1 checklist items are open and nobody could be asked (the dialog broke). Tick what holds, or allow it with `--yes`.⏎
+            = end_turn
+            # [ ] T001; 0 bytes differ, 0 more or less
+        "#]],
     );
 }
 
@@ -299,12 +286,11 @@ fn a_cancelled_question_about_checklists_cancels_the_turn() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < text[note-1] | Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| ux.md | 1 | 0 | 1 | open |⏎
-            < call call-0-100002 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| ux.md | 1 | 0 | 1 | open |\n"
+            < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| ux.md | 1 | 0 | 1 | open |\n"
             ? Implement although 1 checklist items are open [allow_once, reject_once] -> silence
             > cancel
             < takes its question back
-            < call call-0-100002 failed
+            < call call-0-100001 failed
             = cancelled
         "#]],
     );
@@ -328,19 +314,17 @@ fn what_others_do_to_the_list_meanwhile_stays() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, by hand, pending T004 Make d.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, by hand, in_progress T004 Make d.txt
-            < call call-4-0 speckit_task "T004 done" pending {"id":"T004","state":"done","note":"made"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T004 is done"
-            < text[note-4] ✓ T004: made⏎
+            < call call-5-0 speckit_task "T004 done" pending {"id":"T004","state":"done","note":"made"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "T004 is done"
+            < text[note-5] ⏎✓ T004: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, by hand, completed T004 Make d.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt, by hand, completed T004 Make d.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [X] T001 Make a.txt
@@ -370,24 +354,22 @@ fn the_model_writes_no_list_and_what_its_shell_does_to_it_is_seen() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 write "Write specs/001-photo-albums/tasks.md" pending {"file_path":"specs/001-photo-albums/tasks.md","content":"- [x] T001\n"}
-            < call call-1-0 failed "not run: /speckit.implement writes no task list; report tasks with speckit_task; specs/001-photo-albums/tasks.md stays as it is"
-            < call call-3-0 terminal "`sed -i 's/T002.*/T002 is nothing/' specs/001-photo-albums/tasks.md`" pending {"command":"sed -i 's/T002.*/T002 is nothing/' specs/001-photo-albums/tasks.md"}
-            < call call-3-0 in_progress
-            < call call-3-0 completed "(no output)"
-            < call call-5-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 is nothing
+            < call call-2-0 write "Write specs/001-photo-albums/tasks.md" pending {"file_path":"specs/001-photo-albums/tasks.md","content":"- [x] T001\n"}
+            < call call-2-0 failed "not run: /speckit.implement writes no task list; report tasks with speckit_task; specs/001-photo-albums/tasks.md stays as it is"
+            < call call-4-0 terminal "`sed -i 's/T002.*/T002 is nothing/' specs/001-photo-albums/tasks.md`" pending {"command":"sed -i 's/T002.*/T002 is nothing/' specs/001-photo-albums/tasks.md"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "(no output)"
+            < call call-6-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 is nothing
-            < call call-8-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-8-0 in_progress
-            < call call-8-0 completed "T002 is done"
-            < text[note-4] ✓ T002: made⏎
+            < call call-9-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "T002 is done"
+            < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 is nothing
-            < plan completed T001 Make a.txt, completed T002 is nothing
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 12 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -415,13 +397,12 @@ fn a_task_that_is_gone_when_it_is_done_is_said() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-1] ✗ T001: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-2] ⏎✗ T001: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎
             < plan pending T002 Make b.txt
-            < plan pending T002 Make b.txt
-            < text[note-2] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [ ] T002 Make b.txt
@@ -451,24 +432,22 @@ fn one_byte_is_changed_for_each_task() {
         &expect![[r#"
             > prompt /speckit.implement T001
             < plan in_progress T001 Make ä.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make ä.txt, pending T002 Make b.txt
-            < plan completed T001 Make ä.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan completed T001 Make ä.txt, in_progress T002 Make b.txt
-            < call call-4-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-4-0 in_progress
-            < call call-4-0 completed "T002 is done"
-            < text[note-5] ✓ T002: made⏎
+            < call call-6-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "T002 is done"
+            < text[note-7] ⏎✓ T002: made⏎
             < plan completed T001 Make ä.txt, completed T002 Make b.txt
-            < plan completed T001 Make ä.txt, completed T002 Make b.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement T001⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>

@@ -26,29 +26,27 @@ fn a_cancelled_task_is_open_and_comes_first_the_next_time() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < text[msg-4] I begin
+            < text[msg-5] I begin
             > cancel
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
-            # medium completed T001 Make a.txt {"id":"T001","phase":null,"line":1}
-            # medium pending T002 Make b.txt {"id":"T002","phase":null,"line":2}
+            # medium completed T001 Make a.txt {"id":"T001","phase":null,"story":null,"parallel":false,"line":1}
+            # medium pending T002 Make b.txt {"id":"T002","phase":null,"story":null,"parallel":false,"line":2}
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-6-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T002 is done"
-            < text[note-5] ✓ T002: made⏎
+            < call call-8-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T002 is done"
+            < text[note-7] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -75,17 +73,16 @@ fn what_was_reported_before_the_cancellation_counts() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-1 terminal "`echo begun; tail -f /dev/null`" pending {"command":"echo begun; tail -f /dev/null"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < call call-1-1 in_progress
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-1 terminal "`echo begun; tail -f /dev/null`" pending {"command":"echo begun; tail -f /dev/null"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < call call-2-1 in_progress
             > cancel
-            < call call-1-1 failed "begun\nstopped: the turn was cancelled"
-            < text[note-2] ✓ T001: made⏎
+            < call call-2-1 failed "begun\nstopped: the turn was cancelled"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -116,31 +113,29 @@ fn a_killed_run_goes_on_at_the_first_open_task() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < text[msg-4] I begin
+            < text[msg-5] I begin
             > kill
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > load
             < prompt[msg-0] /speckit.implement
-            < call call-1-0 speckit_task "T001 done" completed {"id":"T001","state":"done","note":"made"} "T001 is done"
-            < text[msg-4] I begin
+            < call call-2-0 speckit_task "T001 done" completed {"id":"T001","state":"done","note":"made"} "T001 is done"
+            < text[msg-5] I begin
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            # medium completed T001 Make a.txt {"id":"T001","phase":null,"line":1}
-            # medium pending T002 Make b.txt {"id":"T002","phase":null,"line":2}
+            # medium completed T001 Make a.txt {"id":"T001","phase":null,"story":null,"parallel":false,"line":1}
+            # medium pending T002 Make b.txt {"id":"T002","phase":null,"story":null,"parallel":false,"line":2}
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-6-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T002 is done"
-            < text[note-2] ✓ T002: made⏎
+            < call call-8-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T002 is done"
+            < text[note-3] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -167,20 +162,19 @@ fn too_many_requests_end_the_run_as_such() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-4-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-4-0 in_progress
-            < call call-4-0 failed "could not read a.txt: it does not exist"
-            < call call-6-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-6-0 in_progress
-            < call call-6-0 failed "could not read a.txt: it does not exist"
+            < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-5-0 in_progress
+            < call call-5-0 failed "could not read a.txt: it does not exist"
+            < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-7-0 in_progress
+            < call call-7-0 failed "could not read a.txt: it does not exist"
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = max_turn_requests
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -209,25 +203,23 @@ fn an_error_of_the_model_ends_the_run_as_such() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             ! "provider_overloaded" "`fake` is overloaded or broken (500): out of order; try again later"
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-5-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-5-0 in_progress
-            < call call-5-0 completed "T002 is done"
-            < text[note-5] ✓ T002: made⏎
+            < call call-7-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T002 is done"
+            < text[note-7] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -255,18 +247,17 @@ fn cancelled_between_two_tasks_nothing_more_is_asked() {
         &expect![[r#"
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-1-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "T001 is done"
-            < text[note-2] ✓ T001: made⏎
-            < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < call call-3-100003 speckit "Give T002, T003 to 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
+            < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "T001 is done"
+            < text[note-3] ⏎✓ T001: made⏎
+            < call call-4-100004 speckit "Give T002, T003 to 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
             ? Give T002, T003 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> silence
             > cancel
             < takes its question back
-            < call call-3-100003 failed
+            < call call-4-100004 failed
             < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002 [ ] T003; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
