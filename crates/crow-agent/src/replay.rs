@@ -1,9 +1,10 @@
 //! What a client saw, told again from what is stored.
 
-use crow_core::{Call, Compaction, CompactionStage, Content, Entry, Facets, Prints, Status, Update};
+use crow_core::{Call, Compaction, CompactionStage, Content, Entry, Facets, Part, Prints, Status, Update};
 
 use crate::compact;
 use crate::open::{CRASHED, Lives};
+use crate::speckit;
 use crate::supplies::is_added;
 
 /// Tells a call without a result.
@@ -44,8 +45,12 @@ pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call], window: u64)
     match entry {
         Entry::Prompt(prompt) => {
             let message = prompt.id.clone();
-            let parts = prompt.parts.iter().filter(|part| !is_added(part)).cloned();
-            parts.map(|part| Update::Prompt { message: message.clone(), part }).collect()
+            let update = |part: &Part| match speckit::reported(part) {
+                Some(text) => Some(Update::Text { message: message.clone(), text: text.to_owned() }),
+                None if is_added(part) => None,
+                None => Some(Update::Prompt { message: message.clone(), part: part.clone() }),
+            };
+            prompt.parts.iter().filter_map(update).collect()
         }
         Entry::Reply(reply) => {
             *calls = &reply.calls;

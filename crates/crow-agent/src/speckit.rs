@@ -27,6 +27,7 @@ use crow_tools::Workspace;
 pub(crate) use self::asking::Open;
 use self::record::off;
 pub(crate) use self::scope::Scope;
+pub(crate) use self::step::reported;
 use self::work::{Said, Words, note_to};
 use crate::kit::Kit;
 use crate::run_turn::{Conversation, TurnCx, store_failure};

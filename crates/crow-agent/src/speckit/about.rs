@@ -156,6 +156,11 @@ fn doctor(ground: &Ground) -> Result<String, SpeckitError> {
             odd.push(error.to_string());
         }
     }
+    for command in Command::ALL {
+        if let Err(error) = crow_speckit::command_prompt(project, Some(&ground.prompts_dir), command) {
+            odd.push(error.to_string());
+        }
+    }
     match crow_speckit::specs_root(project, &ground.settings.specs_root) {
         Ok(root) => odd.push(format!("new features go to {}", project.shown(&root))),
         Err(error) => odd.push(error.to_string()),

@@ -101,11 +101,8 @@ pub(super) async fn off<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpeckitError> + Send + 'static,
 ) -> Result<T, String> {
     let joined = tokio::task::spawn_blocking(work).await;
-    joined.map_err(|error| error.to_string())?.map_err(|error| match &error {
-        SpeckitError::Unmet { next: Some(next), .. } => format!("{error}; {next} comes first"),
-        SpeckitError::Unmet { next: None, .. }
-        | SpeckitError::Invalid(_)
-        | SpeckitError::Broken { .. }
-        | SpeckitError::Io { .. } => error.to_string(),
+    joined.map_err(|error| error.to_string())?.map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
     })
 }

@@ -84,7 +84,7 @@ impl Step<'_> {
     }
 
     /// Says how to go on with a step whose turn broke off.
-    pub(super) async fn broken(&self, end: TurnEnd, talk: &Conversation) -> Result<TurnEnd, Failure> {
+    pub(super) async fn broken(&self, end: TurnEnd, talk: &mut Conversation) -> Result<TurnEnd, Failure> {
         let command = self.command;
         let text = match (command, &self.feature) {
             (Command::Specify, Some(feature)) => format!(
@@ -225,10 +225,12 @@ impl Step<'_> {
         &self,
         (text, next): (String, Vec<Handoff>),
         outcome: Outcome,
-        talk: &Conversation,
+        talk: &mut Conversation,
     ) -> Result<(), Failure> {
-        let message = self.cx.kit.next_note();
+        let message = talk.transcript.next_message();
         let text = visible(&format!("{text}{}", report::next_line(&next)));
+        // The model knows it from here on, and a replay shows it.
+        self.say(talk, vec![hidden(REPORT, text.clone())], &[]).await?;
         self.cx.client.tell(self.cx.session, Update::Report { message, text, next });
         let event = SpeckitEvent {
             ts: clock::now(),
@@ -333,6 +335,20 @@ pub(super) fn visible(text: &str) -> String {
             || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|char| if is_odd(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
+}
+
+/// What a report is called among the things that Crow says to the model; it is the only one of them that people see.
+const REPORT: &str = "report";
+
+/// Finds a report among the parts of a prompt.
+pub(crate) fn reported(part: &Part) -> Option<&str> {
+    match part {
+        Part::Resource { uri, text, .. } => {
+            let name = uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/")?;
+            (name == REPORT).then_some(text)
+        }
+        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => None,
+    }
 }
 
 /// Something that the model reads and no replay shows.
