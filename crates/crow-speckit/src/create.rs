@@ -6,16 +6,19 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crate::feature::{Namer, check_place};
 use crate::{
     Feature, Numbering, Pages, Project, SpeckitError, SpecsLink, SpecsRoot,
     init::own_folder,
-    number, roots,
+    number,
+    open::{self, Links, Opened},
+    roots,
     scaffold::{Header, fill},
     slug,
 };
 
 /// A feature is made in milliseconds: who holds the lock for so long hangs.
-const LOCK_WAITS_MAX: u32 = 400;
+const LOCK_WAITS_MAX: u32 = 80;
 const LOCK_WAIT: Duration = Duration::from_millis(25);
 
 /// Each attempt takes the next number; so many taken between two looks are no accident.
@@ -55,7 +58,7 @@ pub struct Created {
 pub fn would_create(project: &Project, new: &NewFeature<'_>) -> Result<Created, SpeckitError> {
     let slug = checked_slug(new)?;
     match new.dir {
-        Some(spelled) => named(project, spelled),
+        Some(spelled) => named(project, (spelled, new.specs_root)),
         None => numbered(project, new, (&slug, 0), &roots::specs_root(project, new.specs_root)?),
     }
 }
@@ -72,7 +75,8 @@ pub fn create(project: &Project, new: &NewFeature<'_>, pages: &Pages<'_>) -> Res
     let _lock = lock(project)?;
     let created = match new.dir {
         Some(spelled) => {
-            let created = named(project, spelled)?;
+            let created = named(project, (spelled, new.specs_root))?;
+            created.feature.check_pages()?;
             let dir = &created.feature.dir;
             // Outside only where the name says so, not where a link does.
             if dir.starts_with(project.root()) {
@@ -110,8 +114,11 @@ fn checked_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
 }
 
 /// The feature of a folder that the person named, which may be outside and may be there without a spec.
-fn named(project: &Project, spelled: &str) -> Result<Created, SpeckitError> {
-    let feature = Feature::at(project.place(spelled));
+fn named(project: &Project, (spelled, specs_root): (&str, &SpecsRoot)) -> Result<Created, SpeckitError> {
+    let dir = project.place(spelled);
+    check_place(project, &dir, (Namer::Person, specs_root))
+        .map_err(|why| SpeckitError::broken(&dir, why.said("name another folder")))?;
+    let feature = Feature::at(dir);
     if feature.spec().symlink_metadata().is_ok() {
         let why = format!("{} has a spec already; name another folder", project.shown(&feature.dir));
         return Err(SpeckitError::Invalid(why));
@@ -142,7 +149,11 @@ fn numbered(
     if name.len() < prefix.len() + 1 + slug.len() {
         notes.push(format!("the name is too long for a branch and was cut to {} bytes", name.len()));
     }
-    Ok(Created { feature: Feature::at(root.join(name)), prefix, notes })
+    let dir = root.join(name);
+    check_place(project, &dir, (Namer::Project, new.specs_root)).map_err(|why| {
+        SpeckitError::broken(root, why.said("put a folder in its place, or set speckit.specs_root"))
+    })?;
+    Ok(Created { feature: Feature::at(dir), prefix, notes })
 }
 
 fn make_numbered(project: &Project, new: &NewFeature<'_>, slug: &str) -> Result<Created, SpeckitError> {
@@ -175,7 +186,20 @@ fn lock(project: &Project) -> Result<Option<File>, SpeckitError> {
     let path = project.specify("crow/lock");
     project.guard(&path)?;
     let failed = |error| SpeckitError::io(&path, error);
-    let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+    // Whoever makes it first makes a file, and whatever else is there is not opened.
+    let made = open::careful(File::options().create_new(true).append(true), Links::Refused).open(&path);
+    let file = match made {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            match open::open_as(File::options().append(true), &path, Links::Refused).map_err(failed)? {
+                Opened::File(file, _) => file,
+                Opened::Missing | Opened::Other => {
+                    return Err(SpeckitError::broken(&path, "it is not a file; remove it"));
+                }
+            }
+        }
+        Err(error) => return Err(failed(error)),
+    };
     for _ in 0..LOCK_WAITS_MAX {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),

@@ -3,14 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Command;
+use crate::{Command, plain};
 
 /// Why something could not be done. What can be checked is checked before anything is written; what was written before one
 /// is returned stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SpeckitError {
     /// Something has to be there first.
-    #[error("{why}")]
+    #[error("{}", plain(why))]
     Unmet {
         /// What is missing, a whole sentence.
         why: String,
@@ -18,10 +18,10 @@ pub enum SpeckitError {
         next: Option<Command>,
     },
     /// What was asked for is not possible.
-    #[error("{0}")]
+    #[error("{}", plain(.0))]
     Invalid(String),
     /// A file of the project says what nobody can use.
-    #[error("{} cannot be used: {why}", path.display())]
+    #[error("{} cannot be used: {}", shown(path), plain(why))]
     Broken {
         /// The file.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub enum SpeckitError {
         why: String,
     },
     /// The disk said no.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}", shown(path))]
     Io {
         /// What was read or written.
         path: PathBuf,
@@ -54,6 +54,10 @@ impl SpeckitError {
     pub(crate) fn broken(path: &Path, why: impl Into<String>) -> Self {
         Self::Broken { path: path.to_owned(), why: why.into() }
     }
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.display().to_string())
 }
 
 #[cfg(test)]

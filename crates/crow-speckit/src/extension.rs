@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::confined;
 use crate::registry::{self, EXTENSIONS, Installed};
-use crate::{Project, SpeckitError};
+use crate::{Project, SpeckitError, plain};
 
 /// What an extension says of itself.
 const MANIFEST: &str = "extension.yml";
@@ -83,7 +83,7 @@ fn commands(project: &Project, extension: &Installed) -> Result<Vec<ExtensionCom
             name: name.to_owned(),
             extension: extension.id.clone(),
             description: line(word("description")),
-            file: PathBuf::from(project.shown(&extension.folder.join(file))),
+            file: project.inside(&extension.folder.join(file)),
         });
     }
     Ok(commands)
@@ -92,7 +92,7 @@ fn commands(project: &Project, extension: &Installed) -> Result<Vec<ExtensionCom
 /// Makes words of a stranger fit into a line.
 pub(crate) fn line(words: &str) -> String {
     let words = words.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join(" ").chars().take(DESCRIPTION_CHARS_MAX).collect()
+    plain(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
 /// The settings of an extension: its defaults, then the project's, then those of this machine. What cannot be read says

@@ -1,14 +1,33 @@
 //! Features: the folders with a spec, a plan and tasks, and which of them is meant. Writes nothing.
 
-use std::path::{Path, PathBuf};
+mod place;
+
+use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    Command, Project, SpeckitError, SpecsRoot, Variables, git, number, pointer::read_pointer,
+    Command, Project, SpeckitError, SpecsRoot, Variables, git, number, plain, pointer::read_pointer,
     project::led_to, roots,
 };
 
+pub(crate) use place::{Namer, check_place};
+
 /// Names that a sentence lists before it stops; the rest is in `/speckit status`.
 const NAMES_LISTED_MAX: usize = 12;
+
+/// What stands in the folder of a feature.
+const PAGES: [&str; 8] = [
+    "spec.md",
+    "plan.md",
+    "tasks.md",
+    "research.md",
+    "data-model.md",
+    "quickstart.md",
+    "contracts",
+    "checklists",
+];
+
+/// A feature has a handful of them.
+const CHECKLISTS_CHECKED_MAX: usize = 1_000;
 
 /// A feature, by its folder. The folder need not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +44,7 @@ impl Feature {
     /// The feature of this folder.
     pub fn at(dir: PathBuf) -> Self {
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { number: number::number_of(&name), dir, name }
+        Self { number: number::number_of(&name), dir, name: plain(&name) }
     }
 
     /// What to build, and why.
@@ -67,6 +86,39 @@ impl Feature {
     pub fn checklists(&self) -> PathBuf {
         self.dir.join("checklists")
     }
+
+    /// The path of a page, such as `checklists/ux.md`, unless a link takes it out of the feature's folder. To be asked right
+    /// before the page is read or written: a link may have come meanwhile.
+    pub fn page(&self, name: &str) -> Result<PathBuf, SpeckitError> {
+        let path = self.dir.join(name);
+        if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(SpeckitError::broken(&path, "it is no page of the feature"));
+        }
+        match (led_to(&path), led_to(&self.dir)) {
+            (Some(real), Some(dir)) if real.starts_with(&dir) && real != dir => Ok(path),
+            (_, _) => Err(SpeckitError::broken(
+                &path,
+                "a link in it leads out of the feature's folder; put a file in its place",
+            )),
+        }
+    }
+
+    /// Reads a page whole; `None` where there is none.
+    pub fn read(&self, name: &str) -> Result<Option<String>, SpeckitError> {
+        Project::read(&self.page(name)?)
+    }
+
+    /// Checks every page that a step may read or write, as [`Feature::page`] does.
+    pub(crate) fn check_pages(&self) -> Result<(), SpeckitError> {
+        for name in PAGES {
+            self.page(name)?;
+        }
+        let Ok(entries) = self.checklists().read_dir() else { return Ok(()) };
+        for entry in entries.filter_map(Result::ok).take(CHECKLISTS_CHECKED_MAX) {
+            self.page(&format!("checklists/{}", entry.file_name().to_string_lossy()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Lists the features of the project in the order of their numbers, each once, whatever links lead to it.
@@ -75,7 +127,10 @@ pub fn features(project: &Project, specs_root: &SpecsRoot) -> Result<Vec<Feature
     for root in roots::all(project, specs_root) {
         for name in number::folders(&[&root])? {
             let spelled = root.join(name);
-            let Some(dir) = led_to(&spelled).filter(|_| project.owns(&spelled)) else { continue };
+            let Some(dir) = led_to(&spelled) else { continue };
+            if check_place(project, &spelled, (Namer::Project, specs_root)).is_err() {
+                continue;
+            }
             let inside =
                 led_to(project.root()).and_then(|root| Some(dir.strip_prefix(root).ok()?.to_owned()));
             let feature = Feature::at(inside.map_or(spelled, |inside| project.place(inside)));
@@ -124,21 +179,22 @@ pub fn resolve(project: &Project, asked: WhoAsks<'_>) -> Result<(Feature, Origin
     if let Some(named) = asked.named {
         return Ok((named_feature(project, named, asked.specs_root)?, Origin::Named));
     }
-    if let Some(dir) = asked.bound {
-        return Ok((Feature::at(project.place(dir)), Origin::Bound));
+    if let Some(dir) = asked.bound.map(|dir| project.place(dir)).filter(|dir| dir.symlink_metadata().is_ok())
+    {
+        check_place(project, &dir, (Namer::of(project, &dir), asked.specs_root))
+            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another with /speckit use")))?;
+        return Ok((Feature::at(dir), Origin::Bound));
     }
     if let Some(spelled) = &asked.variables.feature_directory {
-        return Ok((Feature::at(project.place(spelled)), Origin::Variable));
+        let dir = project.place(spelled);
+        check_place(project, &dir, (Namer::Person, asked.specs_root)).map_err(|why| {
+            SpeckitError::broken(&dir, why.said("let SPECIFY_FEATURE_DIRECTORY name another"))
+        })?;
+        return Ok((Feature::at(dir), Origin::Variable));
     }
     if let Some(dir) = read_pointer(project)? {
-        if !project.owns(&dir) {
-            let why = format!(
-                "it leads out of the project, to {}; name that folder yourself if you mean it, with --feature or \
-                 SPECIFY_FEATURE_DIRECTORY",
-                dir.display()
-            );
-            return Err(SpeckitError::broken(&project.specify("feature.json"), why));
-        }
+        check_place(project, &dir, (Namer::Project, asked.specs_root))
+            .map_err(|why| SpeckitError::broken(&project.specify("feature.json"), why.pointed(&dir)))?;
         return Ok((Feature::at(dir), Origin::Pointer));
     }
     unsaid(project, asked.specs_root)
@@ -192,6 +248,8 @@ fn named_feature(project: &Project, named: &str, specs_root: &SpecsRoot) -> Resu
     }
     let dir = project.place(named);
     if dir.is_dir() {
+        check_place(project, &dir, (Namer::Person, specs_root))
+            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another")))?;
         return Ok(Feature::at(dir));
     }
     Err(unclear(&format!("there is no feature {named:?}"), features.iter()))
@@ -208,3 +266,6 @@ fn unclear<'a>(why: &str, features: impl Iterator<Item = &'a Feature>) -> Specki
     };
     SpeckitError::Invalid(format!("{why}; {next}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,14 @@
 //! A project: the folder that has `.specify/`, and the places in it. Everything in it may come from a stranger, so files are
 //! read up to a limit and nothing is followed out of the project that the person did not name.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::SpeckitError;
+use crate::open::{self, Links, Opened};
+use crate::{SpeckitError, confined, plain};
 
 /// Files that people and models write for each other; the largest seen in public projects have 200 KB.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -126,26 +127,30 @@ impl Project {
         Ok(true)
     }
 
-    /// Spells a path of the project from its root, with slashes; others as they are.
+    /// Spells a path of the project from its root, with slashes, as people may be shown it; others as they are.
     pub fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+        plain(&path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
     }
 
-    /// Reads a file whole; `None` where there is none.
+    /// A path of the project from its root; others as they are.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.root).unwrap_or(path).to_owned()
+    }
+
+    /// Reads a file of the project whole, wherever in the project its links lead; `None` where there is none.
+    pub fn read_own(&self, path: &Path) -> Result<Option<String>, SpeckitError> {
+        confined::read_in(self, &self.root, path)
+    }
+
+    /// Reads a file whole, wherever its links lead; `None` where there is none.
     pub fn read(path: &Path) -> Result<Option<String>, SpeckitError> {
-        let found = match fs::metadata(path) {
-            Ok(found) => found,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(None);
-            }
-            Err(error) => return Err(SpeckitError::io(path, error)),
-        };
         // A pipe would never end, and a device has no end.
-        if !found.is_file() {
-            return Err(SpeckitError::broken(path, "it is not a file"));
-        }
+        let file = match open::open(path, Links::Followed).map_err(|error| SpeckitError::io(path, error))? {
+            Opened::File(file, _) => file,
+            Opened::Missing => return Ok(None),
+            Opened::Other => return Err(SpeckitError::broken(path, "it is not a file")),
+        };
         let mut text = String::new();
-        let file = File::open(path).map_err(|error| SpeckitError::io(path, error))?;
         match file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text) {
             Ok(n_bytes) if n_bytes as u64 > FILE_BYTES_MAX => {
                 Err(SpeckitError::broken(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
@@ -158,8 +163,16 @@ impl Project {
         }
     }
 
-    /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there.
+    /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there. Nothing is written through a
+    /// link, nor in the place of one.
     pub fn write(path: &Path, text: &str) -> Result<(), SpeckitError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_file() => {
+                return Err(SpeckitError::broken(path, "it is not a file; move it away"));
+            }
+            // What else is wrong shows when it is written.
+            Ok(_) | Err(_) => {}
+        }
         let staged = stage(path, text)?;
         staged.persist(path).map(drop).map_err(|error| SpeckitError::io(path, error.error))
     }
@@ -183,7 +196,7 @@ fn stage(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
     let folder = path.parent().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
     let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder).map_err(failed)?;
     staged.write_all(text.as_bytes()).map_err(failed)?;
-    if let Ok(found) = fs::metadata(path) {
+    if let Some(found) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
         staged.as_file().set_permissions(found.permissions()).map_err(failed)?;
     } else {
         #[cfg(unix)]
@@ -243,4 +256,27 @@ pub(crate) fn led_to(path: &Path) -> Option<PathBuf> {
         }
     }
     None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::fixture::project;
+
+    #[test]
+    fn pipes_and_links_are_no_files() {
+        let (_folder, project) = project(&[(".specify/memory/constitution.md", "rules")]);
+        let pipe = project.root().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(Project::read(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
+        assert!(Project::write(&pipe, "").unwrap_err().to_string().contains("it is not a file"));
+        assert!(open::open_as(fs::File::options().append(true), &pipe, Links::Refused).is_ok());
+        let (inner, outer) = (project.root().join("inner"), project.root().join("outer"));
+        std::os::unix::fs::symlink(project.constitution(), &inner).unwrap();
+        std::os::unix::fs::symlink("/etc/hosts", &outer).unwrap();
+        assert_eq!(project.read_own(&inner).unwrap().as_deref(), Some("rules"));
+        assert!(project.read_own(&outer).is_err());
+        assert!(Project::write(&inner, "x").is_err());
+        assert_eq!(Project::read(&project.constitution()).unwrap().as_deref(), Some("rules"));
+    }
 }

@@ -140,7 +140,7 @@ fn source(project: &Project, name: &str, found: &[Found]) -> Result<PromptSource
     for layer in found {
         let text = layer.read(project)?;
         if let Source::Project(path) = &layer.source {
-            files.push((PathBuf::from(project.shown(path)), text.clone().into_bytes()));
+            files.push((project.inside(path), text.clone().into_bytes()));
         }
         texts.push((layer, text));
     }

@@ -215,7 +215,7 @@ pub(crate) fn shown(project: &Project, found: &[Found]) -> Vec<Layer> {
         place: found.place.clone(),
         strategy: found.strategy,
         file: match &found.source {
-            Source::Project(path) => Some(PathBuf::from(project.shown(path))),
+            Source::Project(path) => Some(project.inside(path)),
             Source::Own(path) => Some(path.clone()),
             Source::BuiltIn(_) => None,
         },

@@ -1,6 +1,7 @@
 //! What `/speckit.converge` adds to a list: one phase at its end.
 
 use super::{TaskId, TaskList, TasksError};
+use crate::plain;
 
 /// Letters of a new task's text or source: it is one line, in a list that people read.
 const WORDS_CHARS_MAX: usize = 1_000;
@@ -49,7 +50,7 @@ pub fn append_convergence(text: &str, gaps: &[Gap]) -> Result<String, TasksError
     if gaps.is_empty() {
         return Ok(text.to_owned());
     }
-    let list = TaskList::parse(text);
+    let list = TaskList::checked(text)?;
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut longer = text.to_owned();
     if !text.is_empty() {
@@ -63,7 +64,7 @@ pub fn append_convergence(text: &str, gaps: &[Gap]) -> Result<String, TasksError
         let id = TaskId::of(number).ok_or(TasksError::NoIdsLeft)?;
         longer.push_str(&format!("- [ ] {id} {}{end}", line_of(gap).ok_or(TasksError::Empty(at + 1))?));
     }
-    let n_seen = TaskList::parse(&longer).tasks.len();
+    let n_seen = TaskList::checked(&longer)?.tasks.len();
     if n_seen == list.tasks.len() + gaps.len() { Ok(longer) } else { Err(TasksError::Unclosed) }
 }
 
@@ -81,6 +82,7 @@ fn line_of(gap: &Gap) -> Option<String> {
 /// Words as one line that hides nothing behind it.
 pub(crate) fn one_line(words: &str) -> String {
     let shown: String = words.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let shown = plain(&shown);
     let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().take(WORDS_CHARS_MAX).collect();
     line.replace("<!--", "<! --").trim_end().to_owned()

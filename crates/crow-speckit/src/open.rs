@@ -1,0 +1,74 @@
+//! Opens files that a stranger may have laid out: never waits for a pipe, and takes no device for a file. Knows no project.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// What becomes of a link that stands where a file is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// It is followed.
+    Followed,
+    /// It is not a file.
+    Refused,
+}
+
+/// What stands where a file was looked for.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// A file, and what is known of it.
+    File(File, Metadata),
+    /// Nothing.
+    Missing,
+    /// A folder, a pipe, a device, or a link that is not followed.
+    Other,
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path, links: Links) -> io::Result<Opened> {
+    open_as(File::options().read(true), path, links)
+}
+
+/// Opens a file. Looked at before it is opened, because opening a device may do something, and after it, because it may be
+/// another by then.
+pub(crate) fn open_as(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Opened> {
+    let look = match links {
+        Links::Followed => fs::metadata(path),
+        Links::Refused => fs::symlink_metadata(path),
+    };
+    match look {
+        Ok(found) if !found.is_file() => return Ok(Opened::Other),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) => return Err(error),
+    }
+    let file = match careful(options, links).open(path) {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    Ok(if found.is_file() { Opened::File(file, found) } else { Opened::Other })
+}
+
+/// Has a file opened without waiting for whoever is at the other end.
+pub(crate) fn careful(options: &mut OpenOptions, links: Links) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = match links {
+            Links::Followed => flags,
+            Links::Refused => flags | OFlags::NOFOLLOW,
+        };
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    #[cfg(not(unix))]
+    let _ = links;
+    options
+}
+
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
