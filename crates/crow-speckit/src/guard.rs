@@ -1,5 +1,6 @@
 //! Which files a command may write, and putting back what a shell wrote behind that. Knows no tool and no session.
 
+mod aside;
 mod snapshot;
 
 use std::fs;

@@ -1,13 +1,17 @@
 //! What the protected files said before a command, and putting them back.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
+use super::aside::{self, is_folder};
 use super::{Guard, resolved};
-use crate::SpeckitError;
+use crate::open::{self, Links, Opened};
 use crate::project::FOLDER;
+use crate::{Project, SpeckitError};
 
 /// Files that are kept; a feature has a dozen.
 const FILES_MAX: usize = 256;
@@ -139,18 +143,16 @@ impl Snapshot {
         touched
     }
 
-    /// Puts every protected file back as it was, as far as the disk lets it, and says which differed. What is new is removed
-    /// where only reviewers make files; elsewhere it may be a person's and stays.
+    /// Puts every protected file back as it was, as far as the disk lets it, and says which differed. What took its place is
+    /// set aside. What is new is set aside where only reviewers make files; elsewhere it may be a person's and stays, unless
+    /// it stands where the folder of a protected file was.
     pub fn restore(&self) -> Vec<Touched> {
         let mut touched = self.changed();
         for Touched { path, change, is_undone } in &mut touched {
             let done = match (change, self.kept.get(path)) {
-                (Change::Changed, Some(kept)) => {
-                    self.set_aside(path).and_then(|()| self.put_back(path, kept))
-                }
-                (Change::Removed, Some(kept)) => self.put_back(path, kept),
-                (Change::Created, _) if self.guard.removes_new() => {
-                    self.check_folder(path).and_then(|_| fs::remove_file(&*path))
+                (Change::Changed | Change::Removed, Some(kept)) => self.put_back(path, kept),
+                (Change::Created, _) if self.guard.removes_new() || self.is_in_the_way(path) => {
+                    self.set_aside(path)
                 }
                 (Change::Created, _) | (Change::Changed | Change::Removed, None) => continue,
             };
@@ -159,71 +161,98 @@ impl Snapshot {
         touched
     }
 
-    /// Keeps what a file says now: it may be a person's work of this very moment.
-    fn set_aside(&self, path: &Path) -> io::Result<()> {
-        let folder = self.guard.root.join(FOLDER).join(SET_ASIDE);
-        if !self.is_ours(&folder) {
-            return Err(io::Error::other("the folder for it has become a link"));
-        }
-        fs::create_dir_all(&folder)?;
-        fs::copy(path, folder.join(path.file_name().unwrap_or_default())).map(drop)
+    fn is_in_the_way(&self, path: &Path) -> bool {
+        !is_folder(path) && self.kept.keys().any(|kept| kept.starts_with(path))
     }
 
-    fn is_ours(&self, path: &Path) -> bool {
-        resolved(&self.guard.root, path).is_ok_and(|real| real == path)
+    /// Keeps what is at a path now, whatever it is, and leaves nothing there: it may be a person's work of this very moment.
+    fn set_aside(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        if resolved(&self.guard.root, folder)? != folder {
+            return Err(io::Error::other("its folder has become a link"));
+        }
+        let to = aside::folder(&Project::at(&self.guard.root)).map_err(io::Error::other)?;
+        let within = self.guard.feature.as_ref().and_then(|feature| path.strip_prefix(feature).ok());
+        let within = within.or_else(|| path.strip_prefix(&self.guard.root).ok()).unwrap_or(path);
+        aside::put(path, &to, within)
     }
 
     fn put_back(&self, path: &Path, kept: &Kept) -> io::Result<()> {
-        let folder = self.check_folder(path)?;
-        fs::create_dir_all(folder)?;
-        let mut temporary = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder)?;
-        temporary.write_all(&kept.bytes)?;
-        temporary.as_file().set_permissions(kept.permissions.clone())?;
-        temporary.as_file().sync_all()?;
-        temporary.persist(path).map(drop).map_err(|error| error.error)
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        self.make_folder(folder)?;
+        // Written before the other version goes, so that a full disk costs neither.
+        let staged = stage(folder, kept)?;
+        self.set_aside(path)?;
+        staged.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 
-    /// The folder of a file, unless it has become a link to another.
-    fn check_folder<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
-        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-        let is_itself = resolved(&self.guard.root, folder)? == folder;
-        if is_itself { Ok(folder) } else { Err(io::Error::other("its folder has become a link")) }
+    /// Makes the folder of a protected file anew where it is gone, or something else is in its place.
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        let base = match &self.guard.feature {
+            Some(feature) if folder.starts_with(feature) => feature.clone(),
+            Some(_) | None => self.guard.root.join(FOLDER),
+        };
+        if !is_folder(&base) || resolved(&self.guard.root, &base)? != base {
+            return Err(io::Error::other("the folder around it is gone, or has become a link"));
+        }
+        let mut at = base.clone();
+        for part in folder.strip_prefix(&base).map_err(io::Error::other)? {
+            at.push(part);
+            if !is_folder(&at) {
+                self.set_aside(&at)?;
+                fs::create_dir(&at)?;
+            }
+        }
+        Ok(())
     }
+}
+
+fn stage(folder: &Path, kept: &Kept) -> io::Result<NamedTempFile> {
+    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder)?;
+    staged.write_all(&kept.bytes)?;
+    staged.as_file().set_permissions(kept.permissions.clone())?;
+    staged.as_file().sync_all()?;
+    Ok(staged)
 }
 
 /// Reads a file up to one byte more than the limit; `None` if there is none. A link is none: nothing is followed.
 fn read(path: &Path, limit: u64) -> Result<Option<Kept>, SpeckitError> {
     let failed = |error| SpeckitError::io(path, error);
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => found,
-        Ok(_) => return Ok(None),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(failed(error)),
+    let (file, found) = match open::open(path, Links::Refused).map_err(failed)? {
+        Opened::File(file, found) => (file, found),
+        Opened::Missing | Opened::Other => return Ok(None),
     };
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     Ok(Some(Kept { bytes, permissions: found.permissions() }))
 }
 
-/// Adds what is in a folder, links too, but follows none.
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), SpeckitError> {
+/// Adds what is in a folder, links too, but follows none; what is no folder itself.
+fn walk(folder: &Path, depth: usize, places: &mut Vec<PathBuf>) -> Result<(), SpeckitError> {
     let failed = |error| SpeckitError::io(folder, error);
+    match fs::symlink_metadata(folder) {
+        Ok(found) if !found.is_dir() => {
+            places.push(folder.to_owned());
+            return Ok(());
+        }
+        Ok(_) => {}
+        Err(error) if open::is_missing(&error) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    }
     let names = match fs::read_dir(folder) {
         Ok(names) => names,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) if open::is_missing(&error) => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
     for name in names {
         let name = name.map_err(failed)?;
-        if found.len() >= NAMES_MAX {
+        if places.len() >= NAMES_MAX {
             return Ok(());
         }
         if !name.file_type().map_err(failed)?.is_dir() {
-            found.push(name.path());
+            places.push(name.path());
         } else if depth > 0 {
-            walk(&name.path(), depth - 1, found)?;
+            walk(&name.path(), depth - 1, places)?;
         }
     }
     Ok(())

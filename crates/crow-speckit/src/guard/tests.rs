@@ -175,18 +175,111 @@ fn links_are_not_followed() {
     let found = fs::symlink_metadata(feature.join("spec.md")).unwrap();
     assert!(found.is_file() && found.permissions().mode() & 0o777 == 0o640);
     assert_eq!(fs::read_to_string(root.join("src/a.rs")).unwrap(), "code");
-    // A folder that became a link is left alone, nothing is written where it leads, and the other files are put back.
+    // A folder that became a link is put back, and nothing is written where the link leads.
     fs::remove_dir_all(feature.join("checklists")).unwrap();
     symlink(root.join("src"), feature.join("checklists")).unwrap();
     fs::write(feature.join("spec.md"), "else").unwrap();
     expect_test::expect![[r#"
-        Created specs/001-a/checklists/a.rs
-        Removed specs/001-a/checklists/requirements.md
-        Removed specs/001-a/checklists/security.md
+        Created specs/001-a/checklists undone
+        Removed specs/001-a/checklists/requirements.md undone
+        Removed specs/001-a/checklists/security.md undone
         Changed specs/001-a/spec.md undone
     "#]]
     .assert_eq(&shown(&snapshot.restore(), &root));
     assert_eq!(fs::read_dir(root.join("src")).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(feature.join("checklists/security.md")).unwrap(), "- [ ] b");
+    expect_test::expect![[r#"
+        checklists leads to src
+        spec.md leads to src/a.rs
+        spec.md.2 says "else"
+    "#]]
+    .assert_eq(&set_aside(&root));
+}
+
+/// What was set aside: links as what they lead to.
+fn set_aside(root: &Path) -> String {
+    let mut lines: Vec<String> = fs::read_dir(root.join(FOLDER).join(SET_ASIDE))
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().display().to_string();
+            let found = fs::symlink_metadata(&path).unwrap();
+            match (found.is_symlink(), found.is_file(), found.is_dir()) {
+                (true, ..) => format!(
+                    "{name} leads to {}\n",
+                    fs::read_link(&path).unwrap().strip_prefix(root).unwrap().display()
+                ),
+                (_, true, _) => format!("{name} says {:?}\n", fs::read_to_string(&path).unwrap()),
+                (_, _, true) => format!("{name} is a folder\n"),
+                (..) => format!("{name} is something else\n"),
+            }
+        })
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+#[cfg(unix)]
+#[test]
+fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritten() {
+    use std::os::unix::fs::symlink;
+    let (_folder, root) = project();
+    let feature = root.join(FEATURE);
+    let outside = root.join("src/a.rs");
+    fs::create_dir_all(feature.join("checklists/sub")).unwrap();
+    fs::write(feature.join("checklists/sub/security.md"), "- [ ] c").unwrap();
+    let snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let aside = root.join(FOLDER).join(SET_ASIDE);
+    fs::create_dir_all(&aside).unwrap();
+    symlink(&outside, aside.join("spec.md")).unwrap();
+    fs::write(feature.join("spec.md"), "mine").unwrap();
+    fs::write(feature.join("checklists/new.md"), "new").unwrap();
+    fs::write(feature.join("checklists/security.md"), "one").unwrap();
+    fs::write(feature.join("checklists/sub/security.md"), "other").unwrap();
+    fs::remove_file(feature.join("checklists/requirements.md")).unwrap();
+    fs::create_dir(feature.join("checklists/requirements.md")).unwrap();
+    fs::write(feature.join("checklists/requirements.md/x"), "x").unwrap();
+    expect_test::expect![[r#"
+        Created specs/001-a/checklists/new.md undone
+        Changed specs/001-a/checklists/requirements.md undone
+        Created specs/001-a/checklists/requirements.md/x undone
+        Changed specs/001-a/checklists/security.md undone
+        Changed specs/001-a/checklists/sub/security.md undone
+        Changed specs/001-a/spec.md undone
+    "#]]
+    .assert_eq(&shown(&snapshot.restore(), &root));
+    fs::remove_file(feature.join("spec.md")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, feature.join("spec.md"), rustix::fs::Mode::RWXU).unwrap();
+    assert!(snapshot.restore().iter().all(|touched| touched.is_undone));
+    fs::write(feature.join("spec.md"), "mine again").unwrap();
+    assert!(snapshot.restore().iter().all(|touched| touched.is_undone));
+    assert_eq!(snapshot.changed(), []);
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "code");
+    expect_test::expect![[r#"
+        checklists-new.md says "new"
+        checklists-requirements.md is a folder
+        checklists-security.md says "one"
+        checklists-sub-security.md says "other"
+        spec.md leads to src/a.rs
+        spec.md.2 says "mine"
+        spec.md.3 is something else
+        spec.md.4 says "mine again"
+    "#]]
+    .assert_eq(&set_aside(&root));
+    assert_eq!(fs::read_to_string(root.join(".specify/crow/.gitignore")).unwrap(), "*\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_set_aside_through_a_link() {
+    let (_folder, root) = project();
+    let snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    fs::create_dir_all(root.join(".specify/crow")).unwrap();
+    std::os::unix::fs::symlink(root.join("src"), root.join(".specify").join(SET_ASIDE)).unwrap();
+    fs::write(root.join(FEATURE).join("spec.md"), "mine").unwrap();
+    assert!(snapshot.restore().iter().all(|touched| !touched.is_undone));
+    assert_eq!(fs::read_dir(root.join("src")).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(root.join(FEATURE).join("spec.md")).unwrap(), "mine");
 }
 
 #[test]
