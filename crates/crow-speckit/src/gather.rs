@@ -4,11 +4,15 @@ use std::path::Path;
 
 use crate::{
     ChecklistFacts, Command, ConstitutionFacts, ConstitutionState, Facts, Feature, FeatureFacts, LimitFacts,
-    Pages, PathFacts, PhaseFacts, Project, SpeckitError, TaskList, TasksFacts, checklist, docs, lint,
+    Pages, PathFacts, Phase, PhaseFacts, Project, SpeckitError, TaskList, TasksFacts, checklist, docs, lint,
+    plain::is_plain,
 };
 
 /// Checklists that are read; a feature has a handful.
 const CHECKLISTS_MAX: usize = 100;
+
+/// Bytes of all checklists of a feature; each that is known has fewer than 20 KB.
+const CHECKLIST_BYTES_MAX: usize = 1024 * 1024;
 
 /// How paths are spelled so that a model's tools find them.
 pub type Spelled<'a> = dyn Fn(&Path) -> String + 'a;
@@ -79,8 +83,10 @@ pub fn gather(
 }
 
 fn constitution(project: &Project) -> Result<ConstitutionFacts, SpeckitError> {
-    let Some(text) = Project::read(&project.constitution())? else { return Ok(ConstitutionFacts::default()) };
-    let record = Project::read(&project.specify("memory/.constitution-template.json"))?;
+    let Some(text) = project.read_own(&project.constitution())? else {
+        return Ok(ConstitutionFacts::default());
+    };
+    let record = project.read_own(&project.specify("memory/.constitution-template.json"))?;
     let state = match lint::is_unfilled(&text, record.as_deref()) {
         true => ConstitutionState::Unfilled,
         false => ConstitutionState::Filled,
@@ -95,8 +101,19 @@ pub fn checklists(feature: &Feature) -> Result<Vec<ChecklistFacts>, SpeckitError
     let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).take(CHECKLISTS_MAX).collect();
     names.sort();
+    let mut n_bytes = 0;
     for name in names {
-        let Some(text) = Project::read(&feature.checklists().join(&name))? else { continue };
+        // Left out, its boxes would count as done.
+        if !is_plain(&name) {
+            let why = "its name has characters that nobody can see; rename it";
+            return Err(SpeckitError::broken(&feature.checklists().join(&name), why));
+        }
+        let Some(text) = feature.read(&format!("checklists/{name}"))? else { continue };
+        n_bytes += text.len();
+        if n_bytes > CHECKLIST_BYTES_MAX {
+            let why = format!("it has more than {CHECKLIST_BYTES_MAX} bytes of checklists; remove some");
+            return Err(SpeckitError::broken(&feature.checklists(), why));
+        }
         let counts = checklist::counts(&text);
         found.push(ChecklistFacts { name, total: counts.n_total, checked: counts.n_checked });
     }
@@ -104,18 +121,14 @@ pub fn checklists(feature: &Feature) -> Result<Vec<ChecklistFacts>, SpeckitError
 }
 
 fn tasks(list: &TaskList) -> TasksFacts {
-    let phases = list.phases.iter().enumerate().map(|(at, phase)| {
-        let in_it = || list.tasks.iter().filter(move |task| task.phase == Some(at));
-        PhaseFacts {
-            title: phase.to_string(),
-            total: in_it().count(),
-            done: in_it().filter(|task| task.done).count(),
+    let empty = |phase: &Phase| PhaseFacts { title: phase.to_string(), total: 0, done: 0 };
+    let mut phases: Vec<PhaseFacts> = list.phases.iter().map(empty).collect();
+    for task in &list.tasks {
+        if let Some(phase) = task.phase.and_then(|at| phases.get_mut(at)) {
+            phase.total += 1;
+            phase.done += usize::from(task.done);
         }
-    });
-    TasksFacts {
-        total: list.tasks.len(),
-        done: list.n_done(),
-        phases: phases.filter(|phase| phase.total > 0).collect(),
-        ..TasksFacts::default()
     }
+    phases.retain(|phase| phase.total > 0);
+    TasksFacts { total: list.tasks.len(), done: list.n_done(), phases, ..TasksFacts::default() }
 }

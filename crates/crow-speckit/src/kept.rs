@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Feature, Project, SpeckitError, TaskList, project::led_to};
+use crate::{Feature, SpeckitError, TaskList, project::led_to};
 
 impl Feature {
     /// Tells whether this is its folder, whatever links lead there.
@@ -12,7 +12,8 @@ impl Feature {
 
     /// Reads its task list; one that is not there has no tasks.
     pub fn task_list(&self) -> Result<TaskList, SpeckitError> {
-        Ok(TaskList::parse(&Project::read(&self.tasks())?.unwrap_or_default()))
+        let text = self.read("tasks.md")?.unwrap_or_default();
+        TaskList::checked(&text).map_err(|error| SpeckitError::broken(&self.tasks(), error.to_string()))
     }
 }
 

@@ -40,6 +40,7 @@ pub fn check_needs(project: &Project, feature: &Feature, needs: &[Need]) -> Resu
     if !feature.dir.is_dir() {
         return unmet(format!("the folder {shown} of the feature is not there"), Command::Specify);
     }
+    feature.check_pages()?;
     for need in needs {
         let (path, next) = match need {
             Need::Plan | Need::PlanFile => (feature.plan(), Command::Plan),
@@ -55,6 +56,9 @@ pub fn check_needs(project: &Project, feature: &Feature, needs: &[Need]) -> Resu
             }
             Some(_) => {}
         }
+    }
+    if needs.contains(&Need::Tasks) {
+        feature.task_list()?;
     }
     Ok(())
 }
@@ -78,7 +82,7 @@ pub fn setup_plan(
     now: &jiff::Zoned,
     pages: &Pages<'_>,
 ) -> Result<bool, SpeckitError> {
-    if feature.plan().is_file() {
+    if feature.page("plan.md")?.is_file() {
         return Ok(false);
     }
     let page = pages("plan-template")?;

@@ -20,6 +20,18 @@ pub(crate) use read::{priority_in, story_in};
 /// Digits an id may have: with more it is no task's.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 3..=9;
 
+/// Tasks of one list; the longest seen in public projects has some 300.
+const TASKS_MAX: usize = 5_000;
+
+/// Phases of one list.
+const PHASES_MAX: usize = 500;
+
+/// Bytes of a line, which says what one person or model does next.
+const LINE_BYTES_MAX: usize = 20_000;
+
+/// Lines of one list, with all that is said between its tasks.
+const LINES_MAX: usize = 50_000;
+
 /// A task's id, such as `T012`, as it is spelled in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(String);
@@ -161,19 +173,51 @@ pub enum TasksError {
     /// There is no number left for a new task.
     #[error("tasks.md has no ids left after its highest; give that task a lower id")]
     NoIdsLeft,
+    /// It has more than anybody can go through.
+    #[error("tasks.md has more than {max} {what}; split it")]
+    TooLarge {
+        /// How many there may be.
+        max: usize,
+        /// Of what.
+        what: &'static str,
+    },
     /// What is added at the end would not be seen as tasks.
     #[error("tasks.md ends in a code block or a comment that is not closed; close it first")]
     Unclosed,
 }
 
 impl TaskList {
-    /// Reads a list. What is in code blocks, comments and front matter is no task.
+    /// Reads a list that is to be worked on; one that is too large is refused.
+    pub fn checked(text: &str) -> Result<Self, TasksError> {
+        let too_large = |max, what| Err(TasksError::TooLarge { max, what });
+        if text.split('\n').any(|line| line.len() > LINE_BYTES_MAX) {
+            return too_large(LINE_BYTES_MAX, "bytes in a line");
+        }
+        if beginning(text).len() < text.len() {
+            return too_large(LINES_MAX, "lines");
+        }
+        // One more than may be is kept of each, to be seen here.
+        let list = Self::parse(text);
+        if list.tasks.len() > TASKS_MAX {
+            return too_large(TASKS_MAX, "tasks");
+        }
+        if list.phases.len() > PHASES_MAX {
+            return too_large(PHASES_MAX, "phases");
+        }
+        Ok(list)
+    }
+
+    /// Reads a list. What is in code blocks, comments and front matter is no task, and what is beyond the limits is not
+    /// read.
     pub fn parse(text: &str) -> Self {
-        let visible = markdown::visible(text);
+        let visible = markdown::visible(beginning(text));
         let mut list = Self::default();
         let mut section: Option<Phase> = None;
         let mut phase = None;
         for line in markdown::lines(&visible) {
+            if list.tasks.len() > TASKS_MAX || list.phases.len() > PHASES_MAX {
+                break;
+            }
             if let Some(heading) = markdown::heading(line.text) {
                 let found = phase_of(heading, line.number);
                 if heading.level <= 2 || found.as_ref().is_some_and(|found| found.number.is_some()) {
@@ -243,9 +287,16 @@ impl TaskList {
     }
 }
 
+/// As much of a text as is read: so many lines, none of which is too long.
+fn beginning(text: &str) -> &str {
+    let lines = text.split_inclusive('\n').take(LINES_MAX);
+    let n_bytes = lines.map(str::len).take_while(|n_bytes| *n_bytes <= LINE_BYTES_MAX + 1).sum();
+    text.get(..n_bytes).unwrap_or(text)
+}
+
 /// Ticks or empties one box, which changes one byte; a box that says so already stays as it is.
 pub fn flip(text: &str, id: &TaskId, done: Done) -> Result<String, TasksError> {
-    let list = TaskList::parse(text);
+    let list = TaskList::checked(text)?;
     let mut found = list.tasks.iter().filter(|task| task.id == *id);
     let task = found.next().ok_or_else(|| TasksError::Unknown(id.clone()))?;
     if let Some(other) = found.next() {

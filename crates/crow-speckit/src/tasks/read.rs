@@ -2,6 +2,7 @@
 
 use super::{Phase, PhaseKind, Task, TaskId};
 use crate::markdown::{self, Heading};
+use crate::plain;
 
 /// Reads a line as a task.
 pub(super) fn task_of(line: markdown::Line<'_>) -> Option<Task> {
@@ -17,7 +18,7 @@ pub(super) fn task_of(line: markdown::Line<'_>) -> Option<Task> {
         line: line.number,
         marker: line.start + item.marker,
     };
-    task.text = read_labels(rest, &mut task);
+    task.text = plain(&read_labels(rest, &mut task));
     Some(task)
 }
 
@@ -118,7 +119,8 @@ pub(super) fn phase_of(heading: Heading<'_>, line: usize) -> Option<Phase> {
         }
         Some(_) | None => (None, title),
     };
-    let title = rest.trim_start().trim_start_matches(SEPARATORS).trim().to_owned();
+    let title = rest.trim_start().trim_start_matches(SEPARATORS).trim();
+    let title = plain(title);
     Some(Phase { number, kind: kind_of(&title), title, line })
 }
 

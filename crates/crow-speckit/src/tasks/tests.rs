@@ -453,3 +453,77 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_that_nobody_can_go_through_is_refused() {
+    let tasks = |n: usize| (1..=n).map(|at| format!("- [ ] T{at:03} a\n")).collect::<String>();
+    let phases = |n: usize| (1..=n).map(|at| format!("## Phase {at}: a\n")).collect::<String>();
+    let line = |n: usize| format!("- [ ] T001 {}\n", "a".repeat(n - "- [ ] T001 ".len()));
+    for (at, beyond, told) in [
+        (tasks(5_000), tasks(5_001), "tasks.md has more than 5000 tasks; split it"),
+        (phases(500), phases(501), "tasks.md has more than 500 phases; split it"),
+        ("\n".repeat(50_000), "\n".repeat(50_001), "tasks.md has more than 50000 lines; split it"),
+        (line(20_000), line(20_001), "tasks.md has more than 20000 bytes in a line; split it"),
+    ] {
+        assert!(TaskList::checked(&at).is_ok(), "{told}");
+        assert_eq!(TaskList::checked(&beyond).unwrap_err().to_string(), told);
+        let id = TaskId::of(1).unwrap();
+        assert_eq!(flip(&beyond, &id, Done::Yes).unwrap_err().to_string(), told);
+        let gap = Gap { text: "a".into(), source: "b".into(), kind: GapKind::Missing, is_critical: false };
+        assert_eq!(append_convergence(&beyond, &[gap]).unwrap_err().to_string(), told);
+    }
+}
+
+/// A time that no list needs, and any that is read more than once for each of its lines.
+const TOO_LONG: std::time::Duration = std::time::Duration::from_secs(8);
+
+#[test]
+fn a_hostile_list_is_read_once() {
+    const BYTES: usize = 4 * 1024 * 1024;
+    let many = |line: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        (1..)
+            .map(line)
+            .take_while(|line| {
+                let fits = text.len() + line.len() <= BYTES;
+                if fits {
+                    text.push_str(line);
+                }
+                fits
+            })
+            .for_each(drop);
+        text
+    };
+    for (name, text) in [
+        ("phases", many(&|at| format!("## Phase {at}: a\n- [ ] T{at:03} a\n"))),
+        ("tasks", many(&|at| format!("- [ ] T{at:06} [P] a{at}.rs\n"))),
+        ("labels", format!("- [ ] T001 {}", "[P] [US1] ".repeat(BYTES / 10))),
+        ("fences", "```\n".repeat(BYTES / 4)),
+        ("open fences", "- [ ] T001 a\n````\n```\n".repeat(BYTES / 24)),
+        ("hashes", "#".repeat(BYTES)),
+        ("headings", "# a\n".repeat(BYTES / 4)),
+        ("comments", "<!--".repeat(BYTES / 4)),
+        ("comments in text", "a <!-- `\n\n".repeat(BYTES / 10)),
+        ("ticks", "`` ` ".repeat(BYTES / 5)),
+        ("brackets", "- [ ] T001 [".repeat(BYTES / 12)),
+        ("rules", "---\n".repeat(BYTES / 4)),
+        ("empty", "\n".repeat(BYTES)),
+        ("spaces", format!("- [ ] {}", " ".repeat(BYTES))),
+        ("bullets", "- ".repeat(BYTES / 2)),
+    ] {
+        let start = std::time::Instant::now();
+        let list = TaskList::parse(&text);
+        let checked = TaskList::checked(&text).is_ok();
+        let took = start.elapsed();
+        eprintln!("{name}: {} tasks, {checked}, {took:?}", list.tasks.len());
+        assert!(took < TOO_LONG, "{name} took {took:?}");
+        assert!(list.tasks.len() <= TASKS_MAX + 1 && list.phases.len() <= PHASES_MAX + 1, "{name}");
+    }
+}
+
+#[test]
+fn a_task_is_one_line_that_hides_nothing() {
+    let list = TaskList::parse("## Phase 1: a\u{1b}b\n- [ ] T001 Create \u{1b}[2Jpy\u{202e}project.toml\n");
+    assert_eq!(list.tasks[0].text, "Create \u{fffd}[2Jpy\u{fffd}project.toml");
+    assert_eq!(list.phases[0].title, "a\u{fffd}b");
+}
