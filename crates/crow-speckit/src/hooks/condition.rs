@@ -53,6 +53,8 @@ impl<'a> Condition<'a> {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
         match self.of {
+            // A repository learns nothing about what it must not see, not even by whether a hook runs.
+            Of::Environment if is_secret(self.name) => false,
             Of::Environment => {
                 let value = env(&self.name.to_ascii_uppercase());
                 match self.test {
@@ -97,6 +99,13 @@ impl<'a> Test<'a> {
             _ => None,
         }
     }
+}
+
+/// Tells whether a variable is called as those are that hold secrets.
+fn is_secret(name: &str) -> bool {
+    const MARKS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
+    let name = name.to_ascii_uppercase();
+    MARKS.iter().any(|mark| name.contains(mark))
 }
 
 /// A setting of an extension: the environment's word, then the files'.

@@ -121,6 +121,11 @@ fn conditions_ask_settings_and_the_environment() {
     check_condition("env.CI=='yes'", true);
     check_condition("env.CI != \"yes\"", false);
     check_condition("env.NONE != 'x'", true);
+    for name in ["API_KEY", "a_token", "SECRET_X", "PASSWORD", "CREDENTIALS", "AUTH"] {
+        for test in ["is set", "== 'x'", "!= 'x'"] {
+            check_condition(&format!("env.{name} {test}"), false);
+        }
+    }
     check_condition("config.a is set", true);
     check_condition("config.a == '2'", true);
     check_condition("config.deep.x == 'two'", true);
