@@ -515,7 +515,6 @@ fn a_hostile_list_is_read_once() {
         let list = TaskList::parse(&text);
         let checked = TaskList::checked(&text).is_ok();
         let took = start.elapsed();
-        eprintln!("{name}: {} tasks, {checked}, {took:?}", list.tasks.len());
         assert!(took < TOO_LONG, "{name} took {took:?}");
         assert!(list.tasks.len() <= TASKS_MAX + 1 && list.phases.len() <= PHASES_MAX + 1, "{name}");
     }

@@ -90,7 +90,7 @@ fn no_more_questions() {
             < call call-9-0 in_progress
             < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-11] Settled.
-            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-12] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -185,10 +185,10 @@ fn another_command_is_no_answer() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
             < text[msg-8] Planned.
-            < text[note-5] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-9] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             = end_turn
             > prompt a
-            < text[msg-10] A letter.
+            < text[msg-11] A letter.
             = end_turn
             > tree
               .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
@@ -204,7 +204,7 @@ fn another_command_is_no_answer() {
             asked 2
               tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
             asked 3
-              user: "a"
+              user: + crow:speckit/report "" "a"
         "##]],
     );
 }
@@ -291,7 +291,7 @@ fn an_answer_in_plan_mode() {
             = end_turn
             > prompt a
             < text[msg-5] As it is.
-            < text[note-7] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 1 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 1 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -335,7 +335,7 @@ fn answered_after_a_restart() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -382,12 +382,12 @@ fn answered_in_a_copy() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > first
             > prompt Beside the photos
             < text[msg-5] As it is.
-            < text[note-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"

@@ -29,7 +29,7 @@ fn outside_of_a_step_nothing_is_written() {
             < text[msg-6] Then not.
             < text[msg-8] No.
             < text[msg-10] No.
-            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎
+            < text[msg-11] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎
             < title /speckit.tasks
             = end_turn
             > tree
@@ -120,14 +120,14 @@ fn its_own_files_need_no_question() {
             ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < call call-4-0 failed "not run: the person refused it"
             < text[msg-6] Planned.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-7] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan
             = end_turn
             > prompt change the plan
-            < call call-8-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
+            < call call-9-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
             ? Write .specify/specs/001-photo-albums/plan.md [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-8-0 failed "not run: the person refused it"
-            < text[msg-10] No longer.
+            < call call-9-0 failed "not run: the person refused it"
+            < text[msg-11] No longer.
             = end_turn
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
@@ -136,7 +136,7 @@ fn its_own_files_need_no_question() {
             asked 2
               tool: "not run: the person refused it"
             asked 3
-              user: "change the plan"
+              user: + crow:speckit/report "" "change the plan"
             asked 4
               tool: "not run: the person refused it"
         "##]],
@@ -167,7 +167,7 @@ fn what_is_denied_stays_denied() {
             < text[msg-6] Then not.
             < text[msg-8] No.
             < text[msg-10] No.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎
+            < text[msg-11] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -212,11 +212,12 @@ fn a_shell_is_put_back() {
             < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
             < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
             < text[note-4] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
-            < text[note-5] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist
             = end_turn
             > tree
-              .specify/crow/set-aside/requirements.md mine
+              .specify/crow/.gitignore *
+              .specify/crow/set-aside/checklists-requirements.md mine
               .specify/crow/set-aside/spec.md mine
               .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
               .specify/specs/001-photo-albums/checklists/requirements.md - [ ] Good
@@ -255,7 +256,7 @@ fn analyzing_runs_nothing_that_writes() {
             < call call-2-1 failed "not run: /speckit.analyze runs nothing but what reads"
             < call call-2-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
             < text[msg-6] Nothing found.
-            < text[note-2] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-7] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze
             = end_turn
             > tree

@@ -27,25 +27,25 @@ fn without_a_feature() {
             < text[note-2] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.clarify
-            < text[note-3] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-3] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-4] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-4] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.checklist
-            < text[note-5] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-5] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-6] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-6] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.analyze
-            < text[note-7] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-7] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-8] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-8] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-9] The project has no feature yet; /speckit.specify comes first.⏎
+            < text[note-9] The project has no feature yet; run /speckit.specify first.⏎
             = end_turn
             > tree
         "#]],
@@ -67,22 +67,22 @@ fn with_a_spec_only() {
         "#,
         &expect![[r#"
             > still /speckit.checklist
-            < text[note-1] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            < text[note-1] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-2] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            < text[note-2] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.analyze
-            < text[note-3] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            < text[note-3] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-4] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            < text[note-4] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-5] .specify/specs/001-photo-albums/plan.md is not there; /speckit.plan comes first.⏎
+            < text[note-5] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.checklist
-            < text[note-6] .specify/specs/001-photo-albums/plan.md is empty; fill it, or remove it; /speckit.plan comes first.⏎
+            < text[note-6] .specify/specs/001-photo-albums/plan.md is empty; fill it, or remove it; run /speckit.plan first.⏎
             = end_turn
         "#]],
     );
@@ -109,34 +109,34 @@ fn without_tasks() {
         "#,
         &expect![[r#"
             > still /speckit.analyze
-            < text[note-1] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            < text[note-1] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-2] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            < text[note-2] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-3] .specify/specs/001-photo-albums/tasks.md is not there; /speckit.tasks comes first.⏎
+            < text[note-3] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-4] There is no task in tasks.md; /speckit.tasks comes first.⏎
+            < text[note-4] There is no task in tasks.md; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.converge
             < text[note-5] No task is done yet, so there is nothing to compare; /speckit.implement comes first.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-6] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-6] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.clarify
-            < text[note-7] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-7] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-8] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-8] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.analyze
-            < text[note-9] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-9] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-10] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-10] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
         "#]],
     );
@@ -167,7 +167,7 @@ fn a_feature_that_cannot_be_found() {
             < text[note-2] --feature wants a value behind it.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-3] The folder specs/009-gone of the feature is not there; /speckit.specify comes first.⏎
+            < text[note-3] The folder specs/009-gone of the feature is not there; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.plan
             < text[note-4] $HOME/project/.specify/feature.json cannot be used: its feature_directory is not the name of a folder; point it anew with /speckit use, or delete the file.⏎
@@ -237,7 +237,7 @@ fn plan_mode_refuses_what_writes() {
             = end_turn
             > prompt /speckit.analyze
             < text[msg-2] Nothing found.
-            < text[note-12] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze
             = end_turn
             asked 0

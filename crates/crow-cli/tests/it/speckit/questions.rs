@@ -32,7 +32,7 @@ fn written_before_the_question() {
             = end_turn
             > prompt a
             < text[msg-7] Nothing changes.
-            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-8] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
@@ -76,7 +76,7 @@ fn two_at_once() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-8] Settled.
-            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             told 1 times
             asked 0 with speckit_ask
@@ -115,7 +115,7 @@ fn no_question_at_all() {
             < call call-6-0 in_progress
             < call call-6-0 failed "two options have the same label"
             < text[msg-8] Nothing is open.
-            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -174,7 +174,7 @@ fn the_limit_across_prompts() {
             < call call-11-0 in_progress
             < call call-11-0 failed "no more questions may be asked in this step; assume what is usual, and say what you assumed"
             < text[msg-13] Then not.
-            < text[note-8] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < text[msg-14] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.constitution Ask me." + crow:speckit/constitution "# Amend the project's constitution"
@@ -224,7 +224,7 @@ fn text_in_specify() {
             < call call-7-0 in_progress
             < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-9] Written.
-            < text[note-4] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-10] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             = end_turn
             $F/spec.md:
               - - **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]
@@ -269,7 +269,7 @@ fn text_in_checklist() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
             < text[msg-7] Written.
-            < text[note-4] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-8] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             $F/spec.md:
             asked 0 with speckit_ask

@@ -25,7 +25,7 @@ fn a_spec_once() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
             < text[msg-8] Numbered.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
+            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -64,7 +64,7 @@ fn a_spec_that_is_put_right() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
             < text[msg-8] Mended.
-            < text[note-2] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -109,7 +109,7 @@ fn a_plan_twice() {
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
             < text[msg-12] Explained.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎
+            < text[msg-13] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -156,7 +156,7 @@ fn tasks_twice() {
             < text[msg-6] I see nothing wrong.
             < text[msg-8] Still not.
             < plan pending T001 [US1] Create pyproject.toml, pending T003 Show the albums of a folder
-            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
+            < text[msg-9] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
             < title /speckit.tasks
             = end_turn
             asked 0
@@ -206,7 +206,7 @@ fn a_constitution_twice() {
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/memory/constitution.md "[PRINCIPLE_1_DESCRIPTION]" -> "Photos stay."
             < text[msg-12] Ruled.
-            < text[note-2] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < text[msg-13] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Photos stay.
             = end_turn
             asked 0 with speckit_ask
@@ -246,7 +246,7 @@ fn a_checklist_once() {
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security-bad"
             < text[msg-4] Written.
             < text[msg-6] It is good.
-            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎
+            < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -293,7 +293,7 @@ fn a_checklist_is_only_added_to() {
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "# Security Checklist: Photo Albums\n\n**Purpose**: Makes sure that nobody loses a photo\n**Created**: $DATE\n**Feature*"… -> "$security"
             < text[msg-12] Back.
-            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎
+            < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -339,7 +339,7 @@ fn only_boxes_of_the_requirements_change() {
             < call call-8-0 in_progress
             < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [x] Something in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
             < text[msg-10] Mended.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-11] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -374,7 +374,7 @@ fn a_turn_that_is_cut_is_not_repaired() {
             > prompt /speckit.plan
             < text[msg-2] begun
             > cancel
-            < text[note-2] ⏎/speckit.plan was not finished. Say it again to go on with what is there.⏎
+            < text[msg-3] ⏎/speckit.plan was not finished. Say it again to go on with what is there.⏎
             < title /speckit.plan
             = cancelled
             > tree

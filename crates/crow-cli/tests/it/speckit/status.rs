@@ -123,12 +123,12 @@ fn two_sessions_work_on_two_features() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
             < text[msg-4] Done.
-            < text[note-5] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-5] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist
             = end_turn
             > first
             > still /speckit
-            < text[note-6] - · `001-photo-albums`: spec, plan, 2 open checklist items⏎- ▸ `002-music`: spec⏎⏎Next: `/speckit.plan`⏎
+            < text[note-5] - · `001-photo-albums`: spec, plan, 2 open checklist items⏎- ▸ `002-music`: spec⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/002-music"}
@@ -190,21 +190,21 @@ fn a_feature_that_was_laid_out_is_taken_back() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             > prompt /undo
-            < text[note-3] - `.specify/feature.json`: removed⏎- `.specify/memory/constitution.md`: removed⏎- `.specify/specs/001-photo-albums/checklists/requirements.md`: removed⏎- `.specify/specs/001-photo-albums/spec.md`: removed⏎
+            < text[note-2] - `.specify/feature.json`: removed⏎- `.specify/memory/constitution.md`: removed⏎- `.specify/specs/001-photo-albums/checklists/requirements.md`: removed⏎- `.specify/specs/001-photo-albums/spec.md`: removed⏎
             = end_turn
             > tree
               .specify/crow/.gitignore *
               .specify/crow/lock
               specs -> .specify/specs
             > still /speckit
-            < text[note-4] - ▸ `001-photo-albums`: empty⏎⏎Next: `/speckit.specify`⏎
+            < text[note-3] - ▸ `001-photo-albums`: empty⏎⏎Next: `/speckit.specify`⏎
             = end_turn
             > still /speckit.plan
-            < text[note-5] .specify/specs/001-photo-albums/spec.md is not there; /speckit.specify comes first.⏎
+            < text[note-4] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
@@ -233,11 +233,11 @@ fn a_plan_that_was_laid_out_is_taken_back() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-5] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan
             = end_turn
             > prompt /undo
-            < text[note-3] - `.specify/specs/001-photo-albums/plan.md`: removed⏎
+            < text[note-2] - `.specify/specs/001-photo-albums/plan.md`: removed⏎
             = end_turn
             > tree
               .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}

@@ -21,7 +21,7 @@ fn constitution() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/memory/constitution.md "# [PROJECT_NAME] Constitution\n\n<!-- Rules that hold for every feature of this project. Delete each comment when its part"… -> "$constitution"
             < text[msg-4] One rule: photos stay.
-            < text[note-2] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
+            < text[msg-5] ⏎**/speckit.constitution**⏎- .specify/memory/constitution.md: **Version**: 1.0.0 | **Ratified**: $DATE | **Last Amended**: $DATE⏎⏎Next: `/speckit.specify`⏎
             < title /speckit.constitution Photos stay as they are.
             = end_turn
             > tree
@@ -61,7 +61,7 @@ fn specify() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [ ] Nothing in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
             < text[msg-8] Albums by day.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify Photos in albums, by day.
             = end_turn
             > tree
@@ -116,7 +116,7 @@ fn clarify() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[note-4] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             $F/spec.md:
               - - **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]
@@ -160,7 +160,7 @@ fn plan() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
             < text[msg-8] Python, nothing else.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-9] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan Python 3.11, no dependencies
             = end_turn
             > tree
@@ -198,7 +198,7 @@ fn checklist() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security"
             < text[msg-4] Two questions.
-            < text[note-2] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
+            < text[msg-5] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist security
             = end_turn
             > tree
@@ -231,7 +231,7 @@ fn analyze() {
             < call call-2-0 in_progress
             < call call-2-0 completed "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; go on with offset=3)\n"
             < text[msg-4] | ID | Severity |⏎|---|---|⏎| A1 | LOW |
-            < text[note-2] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze coverage
             = end_turn
             > tree

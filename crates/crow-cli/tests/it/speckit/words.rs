@@ -22,7 +22,7 @@ fn many_lines_come_as_they_are() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-5] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit-plan {{7*7}} and $ARGUMENTS
             = end_turn
             told 2 times
@@ -53,7 +53,7 @@ fn what_is_no_option_is_text() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --number 7 --short-name "Own Name" --x y --…
             = end_turn
             > tree
@@ -65,13 +65,13 @@ fn what_is_no_option_is_text() {
               .specify/specs/007-own-name/spec.md $spec
               specs -> .specify/specs
             > still /speckit.specify --number seven x
-            < text[note-3] --number wants a number, not seven.⏎
+            < text[note-2] --number wants a number, not seven.⏎
             = end_turn
             > still /speckit.specify --number 8
-            < text[note-4] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            < text[note-3] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.specify --short-name
-            < text[note-5] --short-name wants a value behind it.⏎
+            < text[note-4] --short-name wants a value behind it.⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --number 7 --short-name \"Own Name\" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 007-own-name"
@@ -115,7 +115,7 @@ fn a_description_stays_a_description() {
               - **SC-001**: [Who reaches what, how often or how fast]
               - **SC-002**: [What holds, for how many or how long]
             > cancel
-            < text[note-2] ⏎/speckit.specify was not finished. .specify/specs/001-a-b/spec.md is there; say the same again to go on with it.⏎
+            < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-a-b/spec.md is there; say the same again to go on with it.⏎
             < title /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DA…
             = cancelled
             asked 0 with speckit_ask
@@ -145,13 +145,13 @@ fn another_feature_by_its_number() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/002-music/plan.md "# Implementation Plan: Music\n\n**Branch**: `002-music` | **Date**: $DATE | **Spec**: [spec.md](spec.md)\n\n**Input**: "… -> "$plan"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.plan**⏎- Feature: .specify/specs/002-music⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < text[msg-5] ⏎**/speckit.plan**⏎- Feature: .specify/specs/002-music⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan --feature 2 Rust
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/001-photo-albums"}
             > still /speckit status
-            < text[note-3] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, plan⏎⏎This session works on .specify/specs/002-music; the project points at .specify/specs/001-photo-albums (`/speckit use` changes both).⏎⏎Next: `/speckit.tasks`⏎
+            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, plan⏎⏎This session works on .specify/specs/002-music; the project points at .specify/specs/001-photo-albums (`/speckit use` changes both).⏎⏎Next: `/speckit.tasks`⏎
             = end_turn
             asked 0
               user: "/speckit.plan --feature 2 Rust" + crow:speckit/plan "# Plan how 002-music is built"
@@ -195,7 +195,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
           .specify/specs/001-build-application-sorts-photos/spec.md # Feature Specification: Build application sorts photos … 83 lines
           specs -> .specify/specs
         > cancel
-        < text[note-2] ⏎/speckit.specify was not finished. .specify/specs/001-build-application-sorts-photos/spec.md is there; say the same again to go on with it.⏎
+        < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-build-application-sorts-photos/spec.md is there; say the same again to go on with it.⏎
         < title /speckit.specify Build an application that sorts photos
         = cancelled
         asked 0 without tools
@@ -284,32 +284,32 @@ fn one_feature_after_the_other() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/docs/own/spec.md "# Feature Specification: Own\n\n**Feature Branch**: `own`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: User des"… -> "$spec"
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: docs/own⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: docs/own⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --dir docs/own Own place
             = end_turn
             .specify/feature.json:
               {"feature_directory":"docs/own"}
             > still /speckit
-            < text[note-3] - · `001-photo-albums`: spec⏎- ▸ `own`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            < text[note-2] - · `001-photo-albums`: spec⏎- ▸ `own`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > prompt /speckit.specify --short-name music Songs
-            < call call-7-0 write "Write .specify/specs/002-music/spec.md" pending {"file_path":".specify/specs/002-music/spec.md","content":"$spec"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed diff $HOME/project/.specify/specs/002-music/spec.md "# Feature Specification: Music\n\n**Feature Branch**: `002-music`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: "… -> "$spec"
-            < text[msg-9] Done.
-            < text[note-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/002-music⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < call call-8-0 write "Write .specify/specs/002-music/spec.md" pending {"file_path":".specify/specs/002-music/spec.md","content":"$spec"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/002-music/spec.md "# Feature Specification: Music\n\n**Feature Branch**: `002-music`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Input**: "… -> "$spec"
+            < text[msg-10] Done.
+            < text[msg-11] ⏎**/speckit.specify**⏎- Feature: .specify/specs/002-music⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/002-music"}
             > still /speckit
-            < text[note-6] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
+            < text[note-4] - · `001-photo-albums`: spec⏎- ▸ `002-music`: spec, 16 open checklist items⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --dir docs/own Own place" + crow:speckit/specify "# Write the spec of own"
             asked 1 with speckit_ask
               tool: "replaced docs/own/spec.md: 47 lines"
             asked 2 with speckit_ask
-              user: "/speckit.specify --short-name music Songs" + crow:speckit/specify "# Write the spec of 002-music"
+              user: + crow:speckit/report "" "/speckit.specify --short-name music Songs" + crow:speckit/specify "# Write the spec of 002-music"
             asked 3 with speckit_ask
               tool: "replaced .specify/specs/002-music/spec.md: 47 lines"
         "##]],

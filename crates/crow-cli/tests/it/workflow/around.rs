@@ -72,7 +72,7 @@ fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
         < text[note-3] ⏎✓ T001: made⏎
         < text[note-5] ⏎✓ T002: made⏎
         < text[note-7] ⏎✓ T003: made⏎
-        < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+        < text[msg-14] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
         = end_turn
         # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
         asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>

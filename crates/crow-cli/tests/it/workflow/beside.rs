@@ -66,7 +66,7 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
             < call call-4-0 completed "T003 is done"
             < text[note-10] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-11] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-6] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 2 of 3 tasks of 001-photo-albums are done. The next one: (T003)>
@@ -112,7 +112,7 @@ fn refused_they_are_done_one_by_one() {
             < call call-8-0 completed "T003 is done"
             < text[note-8] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -157,7 +157,7 @@ fn with_nobody_to_ask_they_are_done_one_by_one() {
             < call call-8-0 completed "T003 is done"
             < text[note-8] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>
@@ -191,7 +191,7 @@ fn never_is_not_asked() {
             < call call-5-0 completed "T002 is done"
             < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-7] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
@@ -246,7 +246,7 @@ fn always_is_asked_once_in_a_run() {
             < text[note-14] ⏎✓ T004: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt, completed T004 Make d.txt
-            < text[note-15] ⏎**/speckit.implement**⏎- Done in this run: 4⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 4⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003 [X] T004; 4 bytes differ, 0 more or less
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
@@ -285,7 +285,7 @@ fn what_a_child_does_not_say_is_none_of_success() {
         &expect![[r#"
             < text[note-4] ⏎✗ T001: the child agent did not say what became of it⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -299,7 +299,7 @@ fn the_last_word_of_a_child_counts() {
         &expect![[r#"
             < text[note-4] ⏎✗ T001: no room⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -313,7 +313,7 @@ fn a_child_that_breaks_has_failed() {
         &expect![[r#"
             < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[note-7] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -354,7 +354,7 @@ fn a_child_asks_the_person() {
             < text[note-8] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # no a.txt
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
@@ -397,7 +397,7 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < text[note-8] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             # specs/001-photo-albums/spec.md
@@ -439,7 +439,7 @@ fn cancelled_nothing_is_left_of_them() {
             < call call-2-100002 failed "Task $TASK (T001 Make a.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < call call-2-100003 failed "Task $TASK (T002 Make b.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
@@ -488,7 +488,7 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
             < call call-9-0 completed "T003 is done"
             < text[note-10] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-11] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-11] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/task: 0 of 3 tasks of 001-photo-albums are done. The next one: (T001)>
@@ -536,7 +536,7 @@ fn who_finds_no_room_comes_later() {
             < call call-7-0 completed "T003 is done"
             < text[note-9] ⏎✓ T003: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 Make c.txt
-            < text[note-10] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 3⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task>⏎<crow:speckit/children: Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.>⏎<crow:speckit/task: 1 of 3 tasks of 001-photo-albums are done. The next one: (T002)>

@@ -39,13 +39,13 @@ fn a_command_knows_the_feature_and_another_folder_does_not() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
-            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
-            < text[msg-8] Seen.
+            < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-9] Seen.
             = end_turn
             > new elsewhere
             > prompt and here?
@@ -57,7 +57,7 @@ fn a_command_knows_the_feature_and_another_folder_does_not() {
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
-            asked user: what do they see?
+            asked user: <crow:speckit/report: **/speckit.specify**>⏎what do they see?
             asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
             asked user: and here?
             asked tool: (no output)
@@ -82,21 +82,21 @@ fn a_terminal_of_the_client_knows_it_as_well() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
-            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-6-0 in_progress
+            < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-7-0 in_progress
             > terminal create term-1: (held) /bin/sh -c env | sed -n 's/^SPECIFY_//p' | sort
-            < call call-6-0 in_progress terminal term-1
-            < call call-6-0 completed
+            < call call-7-0 in_progress terminal term-1
+            < call call-7-0 completed
             > terminal release term-1
-            < text[msg-8] Seen.
+            < text[msg-9] Seen.
             = end_turn
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
-            asked user: what do they see?
+            asked user: <crow:speckit/report: **/speckit.specify**>⏎what do they see?
             asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
         "#]],
     );
@@ -122,16 +122,16 @@ fn jobs_and_children_know_it() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
-            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "over\n"
-            < call call-8-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
-            < call call-8-0 in_progress
-            < call call-8-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[msg-10] Seen.
+            < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "over\n"
+            < call call-9-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-11] Seen.
             = end_turn
             # job.txt
             # | FEATURE=002-photo-days
@@ -141,7 +141,7 @@ fn jobs_and_children_know_it() {
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
-            asked user: what do they see?
+            asked user: <crow:speckit/report: **/speckit.specify**>⏎what do they see?
             asked tool: over⏎
             asked user: ALPHA
             asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
@@ -168,23 +168,24 @@ fn it_is_known_again_in_another_process() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[note-2] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two 
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > kill
             > load
             < prompt[msg-0] /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             > prompt what do they see?
-            < call call-6-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
-            < text[msg-8] Seen.
+            < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "FEATURE=002-photo-days\nFEATURE_DIRECTORY=$HOME/project/specs/002-photo-days\nFEATURE_NO_PERSIST=1\nINIT_DIR=$HOME/project\n"
+            < text[msg-9] Seen.
             = end_turn
             asked user: Name a directory for this feature:⏎⏎<request>⏎albums of photos⏎</request>⏎⏎The name has 2 to 4 words in small letters with hyphens between, at most 40 character…
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
-            asked user: what do they see?
+            asked user: <crow:speckit/report: **/speckit.specify**>⏎what do they see?
             asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
         "#]],
     );

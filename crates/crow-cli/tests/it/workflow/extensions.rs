@@ -47,7 +47,7 @@ fn what_has_to_run_runs_before_and_after() {
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-2] I looked.
             < text[msg-7] I looked again.
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -66,7 +66,7 @@ fn what_nobody_approved_does_not_run() {
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -84,7 +84,7 @@ fn with_nobody_to_ask_nothing_runs() {
             < thought[] This repository supplies 2 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -104,7 +104,7 @@ fn what_may_run_is_offered() {
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
             < text[msg-2] I looked.
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -118,7 +118,7 @@ fn what_may_run_is_offered() {
             > prompt /speckit.converge
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -135,7 +135,7 @@ fn what_is_switched_off_is_left_out() {
         &expect![[r#"
             > prompt /speckit.converge
             ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -152,7 +152,7 @@ fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
-            < text[note-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -266,7 +266,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         &expect![[r#"
             > prompt /speckit.converge the files
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
         "#]],
@@ -279,7 +279,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
             > prompt /speckit.converge the files
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -292,7 +292,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         &expect![[r#"
             > prompt /speckit.converge the files
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
         "#]],
@@ -306,7 +306,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> error
             < thought[] This repository supplies 1 Spec Kit file, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
             < text[note-2] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
-            < text[note-3] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -341,21 +341,21 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             > prompt /speckit.converge
-            < call call-4-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
+            < call call-5-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
             ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-4-1 failed
-            < text[note-4] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
-            < call call-6-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "0 tasks are noted"
+            < call call-5-1 failed
+            < text[note-3] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < call call-7-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[note-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: Mine.>
-            asked tool: 0 tasks are noted + user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+            asked tool: 0 tasks are noted + user: <crow:speckit/report: **/speckit.converge**>⏎/speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
     );
 }
@@ -413,7 +413,7 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/AGENTS.md "# Rules\n\nUse tabs.\n" -> "# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"
             < plan completed T001 Make a.txt
-            < text[note-2] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-7] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             # AGENTS.md
             # | # Rules

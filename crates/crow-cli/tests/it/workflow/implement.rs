@@ -38,7 +38,7 @@ fn each_task_is_a_prompt_of_its_own() {
             < call call-7-0 completed "T002 is done"
             < text[note-5] ⏎✓ T002: It was there.⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T003 [US1] Make c.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # high completed T001 Make a.txt {"id":"T001","phase":"Phase 1: Setup","story":null,"parallel":false,"line":2}
             # high completed T002 Make b.txt {"id":"T002","phase":"Phase 1: Setup","story":null,"parallel":false,"line":3}
@@ -94,7 +94,7 @@ fn a_report_counts_once_and_for_the_task_at_hand() {
             < call call-13-0 completed "T002 is done"
             < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-15] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -133,7 +133,7 @@ fn a_task_of_which_nothing_is_said_is_asked_about_once() {
             < text[msg-9] I did.
             < text[note-4] ⏎✗ T002: the model did not say what became of it⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -168,26 +168,26 @@ fn a_task_that_failed_ends_the_run_and_begins_the_next_one() {
             < call call-2-0 completed "T001 is noted as failed"
             < text[note-2] ⏎✗ T001: The disk is full.⏎
             < plan pending T001 Make a.txt, pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [ ] T002; 0 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt
-            < call call-6-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"There is room now."}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T001 is done"
-            < text[note-6] ⏎✓ T001: There is room now.⏎
+            < call call-7-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"There is room now."}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T001 is done"
+            < text[note-5] ⏎✓ T001: There is room now.⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-9-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-9-0 in_progress
-            < call call-9-0 completed "T002 is done"
-            < text[note-8] ⏎✓ T002: made⏎
+            < call call-10-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-10-0 in_progress
+            < call call-10-0 completed "T002 is done"
+            < text[note-7] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-12] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
-            asked tool: T001 is noted as failed + user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+            asked tool: T001 is noted as failed + user: <crow:speckit/report: **/speckit.implement**>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
         "#]],
     );
@@ -230,7 +230,7 @@ fn with_open_checklists_a_run_begins_when_the_person_says_so() {
             < call call-2-0 completed "T001 is done"
             < text[note-4] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 1 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -324,7 +324,7 @@ fn what_others_do_to_the_list_meanwhile_stays() {
             < call call-5-0 completed "T004 is done"
             < text[note-5] ⏎✓ T004: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, by hand, completed T004 Make d.txt
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-7] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 3 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [X] T001 Make a.txt
@@ -369,7 +369,7 @@ fn the_model_writes_no_list_and_what_its_shell_does_to_it_is_seen() {
             < call call-9-0 completed "T002 is done"
             < text[note-5] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 is nothing
-            < text[note-6] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-11] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 12 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -402,7 +402,7 @@ fn a_task_that_is_gone_when_it_is_done_is_said() {
             < call call-2-0 completed "T001 is done"
             < text[note-2] ⏎✗ T001: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎
             < plan pending T002 Make b.txt
-            < text[note-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [ ] T002 Make b.txt
@@ -437,21 +437,21 @@ fn one_byte_is_changed_for_each_task() {
             < call call-2-0 completed "T001 is done"
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make ä.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan completed T001 Make ä.txt, in_progress T002 Make b.txt
-            < call call-6-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed "T002 is done"
-            < text[note-7] ⏎✓ T002: made⏎
+            < call call-7-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T002 is done"
+            < text[note-6] ⏎✓ T002: made⏎
             < plan completed T001 Make ä.txt, completed T002 Make b.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement T001⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
-            asked tool: T001 is done + user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
+            asked tool: T001 is done + user: <crow:speckit/report: **/speckit.implement**>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
         "#]],
     );
 }

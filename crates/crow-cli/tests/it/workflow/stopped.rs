@@ -34,24 +34,24 @@ fn a_cancelled_task_is_open_and_comes_first_the_next_time() {
             < text[msg-5] I begin
             > cancel
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             # medium completed T001 Make a.txt {"id":"T001","phase":null,"story":null,"parallel":false,"line":1}
             # medium pending T002 Make b.txt {"id":"T002","phase":null,"story":null,"parallel":false,"line":2}
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-8-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-8-0 in_progress
-            < call call-8-0 completed "T002 is done"
-            < text[note-7] ⏎✓ T002: made⏎
+            < call call-9-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "T002 is done"
+            < text[note-6] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-11] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
-            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
+            asked user: <crow:speckit/report: **/speckit.implement**>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
         "#]],
     );
 }
@@ -82,7 +82,7 @@ fn what_was_reported_before_the_cancellation_counts() {
             < call call-2-1 failed "begun\nstopped: the turn was cancelled"
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -135,7 +135,7 @@ fn a_killed_run_goes_on_at_the_first_open_task() {
             < call call-8-0 completed "T002 is done"
             < text[note-3] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -174,7 +174,7 @@ fn too_many_requests_end_the_run_as_such() {
             < call call-7-0 in_progress
             < call call-7-0 failed "could not read a.txt: it does not exist"
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = max_turn_requests
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -209,22 +209,22 @@ fn an_error_of_the_model_ends_the_run_as_such() {
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[note-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             ! "provider_overloaded" "`fake` is overloaded or broken (500): out of order; try again later"
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-7-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
-            < call call-7-0 in_progress
-            < call call-7-0 completed "T002 is done"
-            < text[note-7] ⏎✓ T002: made⏎
+            < call call-8-0 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"made"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "T002 is done"
+            < text[note-6] ⏎✓ T002: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-8] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
-            asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
+            asked tool: T001 is done + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>⏎<crow:speckit/report: **/speckit.implement**>⏎/speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>
         "#]],
     );
 }
@@ -257,7 +257,7 @@ fn cancelled_between_two_tasks_nothing_more_is_asked() {
             < takes its question back
             < call call-4-100004 failed
             < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[note-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002 [ ] T003; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>

@@ -36,7 +36,7 @@ fn a_list_is_written_checked_and_shown() {
             < call call-4-0 completed diff $HOME/project/specs/001-photo-albums/tasks.md null -> "---\ndescription: \"The tasks of one feature\"\n---\n\n# Tasks: Photo Albums\n\n**Input**: The design documents in `specs/001-photo-albums`\n\n## Phase 1: Setup (Shared Infrastructure)\n\n- [ ] T001 Create pyproject.toml with the command `albums`\n\n## Phase 2: Foundational (Blocking Prerequisites)\n\n- [ ] T002 
             < text[msg-6] Six tasks.
             < plan pending T001 Create pyproject.toml with the command `albums`, pending T002 Define Photo and Album in albums/model.py, pending T003 [US1] Find photos in albums/scan.py (FR-001), pending T004 [US1] Read the day of a photo in albums/dates.py (FR-001), pending T005 [US2] Move an album before another in albums/order.py (FR-002), pending T006 Walk through everything with 5,000 photos and put righ
-            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < text[msg-7] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
             = end_turn
             # high pending T001 Create pyproject.toml with the command `albums` {"id":"T001","phase":"Phase 1: Setup (Shared Infrastructure)","story":null,"parallel":false,"line":11}
             # high pending T002 Define Photo and Album in albums/model.py {"id":"T002","phase":"Phase 2: Foundational (Blocking Prerequisites)","story":null,"parallel":false,"line":15}
@@ -75,13 +75,14 @@ fn the_plan_comes_back_with_the_session() {
             < call call-2-0 completed diff $HOME/project/specs/001-photo-albums/tasks.md null -> "---\ndescription: \"The tasks of one feature\"\n---\n\n# Tasks: Photo Albums\n\n**Input**: The design documents in `specs/001-photo-albums`\n\n## Phase 1: Setup (Shared Infrastructure)\n\n- [ ] T001 Create pyproject.toml with the command `albums`\n\n## Phase 2: Foundational (Blocking Prerequisites)\n\n- [ ] T002 
             < text[msg-4] Six tasks.
             < plan pending T001 Create pyproject.toml with the command `albums`, pending T002 Define Photo and Album in albums/model.py, pending T003 [US1] Find photos in albums/scan.py (FR-001), pending T004 [US1] Read the day of a photo in albums/dates.py (FR-001), pending T005 [US2] Move an album before another in albums/order.py (FR-002), pending T006 Walk through everything with 5,000 photos and put righ
-            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
             = end_turn
             > kill
             > load
             < prompt[msg-0] /speckit.tasks
             < call call-2-0 write "Write specs/001-photo-albums/tasks.md" completed {"file_path":"specs/001-photo-albums/tasks.md","content":"---\ndescription: \"The tasks of one feature\"\n---\n\n# Tasks: Photo Albums\n\n**Input**: The design documents in `specs/001-photo-albums`\n\n## Phase 1: Setup (Shared Infrastructure)\n\n- [ ] T001 Create pyproject.toml with the command `albums`\n\n## Phase 2: Foundati
             < text[msg-4] Six tasks.
+            < text[msg-5] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
             < plan pending T001 Create pyproject.toml with the command `albums`, pending T002 Define Photo and Album in albums/model.py, pending T003 [US1] Find photos in albums/scan.py (FR-001), pending T004 [US1] Read the day of a photo in albums/dates.py (FR-001), pending T005 [US2] Move an album before another in albums/order.py (FR-002), pending T006 Walk through everything with 5,000 photos and put righ
             # high pending T001 Create pyproject.toml with the command `albums` {"id":"T001","phase":"Phase 1: Setup (Shared Infrastructure)","story":null,"parallel":false,"line":11}
             # high pending T002 Define Photo and Album in albums/model.py {"id":"T002","phase":"Phase 2: Foundational (Blocking Prerequisites)","story":null,"parallel":false,"line":15}
@@ -127,7 +128,7 @@ fn a_list_that_does_not_fit_is_put_right_within_two_rounds() {
             < call call-8-0 completed diff $HOME/project/specs/001-photo-albums/tasks.md "# Tasks\n\n- [ ] T001 Do it\n" -> "---\ndescription: \"The tasks of one feature\"\n---\n\n# Tasks: Photo Albums\n\n**Input**: The design documents in `specs/001-photo-albums`\n\n## Phase 1: Setup (Shared Infrastructure)\n\n- [ ] T001 Create pyproject.toml with the command `albums`\n\n## Phase 2: Foundational (Blocking Pr
             < text[msg-10] There.
             < plan pending T001 Create pyproject.toml with the command `albums`, pending T002 Define Photo and Album in albums/model.py, pending T003 [US1] Find photos in albums/scan.py (FR-001), pending T004 [US1] Read the day of a photo in albums/dates.py (FR-001), pending T005 [US2] Move an album before another in albums/order.py (FR-002), pending T006 Walk through everything with 5,000 photos and put righ
-            < text[note-2] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
+            < text[msg-11] ⏎**/speckit.tasks**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 6 tasks in 5 phases, 0 done, 2 marked [P]⏎⏎Next: `/speckit.analyze`, `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [ ] T002 [ ] T003 [ ] T004 [ ] T005 [ ] T006; 0 bytes differ, 1129 more or less
             asked user: /speckit.tasks⏎<crow:speckit/tasks: # Write the task list of 001-photo-albums>
