@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::plain::is_plain;
+use crate::project::led_to;
 use crate::registry::EXTENSIONS;
 use crate::{Project, SpeckitError, confined};
 
@@ -14,6 +16,19 @@ const FOLDER: &str = "agent-context";
 /// What the block stands between where nobody said otherwise.
 const START: &str = "<!-- SPECKIT START -->";
 const END: &str = "<!-- SPECKIT END -->";
+
+/// A marker is a comment.
+const MARKER_BYTES_MAX: usize = 200;
+
+/// Files that name the file for each agent, and the agent.
+const DEFAULTS: &str = "agent-context-defaults.json";
+const OPTIONS: &str = "init-options.json";
+
+/// Rules that have no ending.
+const CONTEXT_NAMES: [&str; 4] = [".cursorrules", ".windsurfrules", ".clinerules", ".goosehints"];
+
+/// Folders in which a file can become a command.
+const NOBODYS: [&str; 3] = [".git", ".crow", ".specify"];
 
 /// A project keeps a file for each of its agents.
 const FILES_MAX: usize = 16;
@@ -28,20 +43,48 @@ pub struct AgentContext {
 }
 
 impl AgentContext {
+    /// The command that has the block kept.
+    pub(crate) const COMMAND: &str = "speckit.agent-context.update";
+
     /// Reads the settings; `None` where the extension is not there.
     pub fn read(project: &Project) -> Result<Option<Self>, SpeckitError> {
-        let path = project.specify(EXTENSIONS).join(FOLDER).join("agent-context-config.yml");
-        let Some(text) = confined::read(project, &path)? else { return Ok(None) };
-        let said = confined::yaml(&path, &text)?;
+        let text = confined::read(project, &Self::file(project))?;
+        text.map(|text| Self::parse(project, &text)).transpose()
+    }
+
+    /// The file they stand in.
+    pub fn file(project: &Project) -> PathBuf {
+        project.specify(EXTENSIONS).join(FOLDER).join("agent-context-config.yml")
+    }
+
+    /// The files that say where the block goes, the settings first.
+    pub(crate) fn sources(project: &Project) -> [PathBuf; 3] {
+        let defaults = project.specify(EXTENSIONS).join(FOLDER).join(DEFAULTS);
+        [Self::file(project), project.specify(OPTIONS), defaults]
+    }
+
+    /// Reads the settings from the text of their file.
+    pub fn parse(project: &Project, text: &str) -> Result<Self, SpeckitError> {
+        let path = Self::file(project);
+        let said = confined::yaml(&path, text)?;
         let marker = |place: &str, otherwise: &str| {
             let marker = said.pointer(place).and_then(Value::as_str).filter(|marker| !marker.is_empty());
-            marker.unwrap_or(otherwise).to_owned()
+            let marker = marker.unwrap_or(otherwise);
+            if marker.len() > MARKER_BYTES_MAX || marker.trim().is_empty() || !is_plain(marker) {
+                let why = format!("a marker is one line of at most {MARKER_BYTES_MAX} bytes");
+                return Err(SpeckitError::broken(&path, why));
+            }
+            Ok(marker.to_owned())
         };
         let mut files = Vec::new();
         for name in names(project, &said)? {
             let file = PathBuf::from(&name);
             if !confined::is_below(&name) || !stays_inside(project, &file)? {
                 let why = format!("the context file {name:?} is not in this project");
+                return Err(SpeckitError::broken(&path, why));
+            }
+            if !is_context(project, &file) {
+                let why = format!("{name:?} is no file in which agents look for rules, such as AGENTS.md");
                 return Err(SpeckitError::broken(&path, why));
             }
             if !files.contains(&file) {
@@ -51,8 +94,8 @@ impl AgentContext {
         if files.len() > FILES_MAX {
             return Err(SpeckitError::broken(&path, format!("it names more than {FILES_MAX} context files")));
         }
-        let (start, end) = (marker("/context_markers/start", START), marker("/context_markers/end", END));
-        Ok(Some(Self { files, start, end }))
+        let (start, end) = (marker("/context_markers/start", START)?, marker("/context_markers/end", END)?);
+        Ok(Self { files, start, end })
     }
 
     /// Puts the block into a file's text, in place of the one that is there. Half a block is taken for the whole rest.
@@ -101,16 +144,46 @@ fn names(project: &Project, said: &Value) -> Result<Vec<String>, SpeckitError> {
         let text = confined::read(project, path)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     };
-    let options = json(&project.specify("init-options.json"))?;
+    let options = json(&project.specify(OPTIONS))?;
     let integration = options.get("integration").and_then(word).or_else(|| options.get("ai").and_then(word));
     let Some(integration) = integration else { return Ok(Vec::new()) };
-    let defaults = json(&project.specify(EXTENSIONS).join(FOLDER).join("agent-context-defaults.json"))?;
+    let defaults = json(&project.specify(EXTENSIONS).join(FOLDER).join(DEFAULTS))?;
     Ok(defaults
         .get("agents")
         .and_then(|agents| agents.get(&integration))
         .and_then(word)
         .into_iter()
         .collect())
+}
+
+/// Tells whether agents may look for rules in a file: by its name, by where it leads, and because nobody runs it.
+fn is_context(project: &Project, file: &Path) -> bool {
+    let Some(real) = led_to(&project.place(file)) else { return false };
+    let Some(inside) = led_to(project.root()).and_then(|root| Some(real.strip_prefix(root).ok()?.to_owned()))
+    else {
+        return false;
+    };
+    let is_named = |file: &Path| {
+        let ending = file.extension().is_some_and(|ending| ending == "md" || ending == "mdc");
+        let is_known =
+            ending || CONTEXT_NAMES.iter().any(|name| file.file_name().is_some_and(|of| of == *name));
+        let is_kept = file.iter().any(|part| NOBODYS.iter().any(|name| part.eq_ignore_ascii_case(name)));
+        is_known && !is_kept && file.to_str().is_some_and(is_plain)
+    };
+    is_named(file)
+        && is_named(&inside)
+        && real.metadata().map_or(true, |found| found.is_file() && !is_run(&found))
+}
+
+#[cfg(unix)]
+fn is_run(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    found.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_run(_found: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// Tells whether a file that may not be there yet stays in the project, whatever links are on the way.

@@ -9,7 +9,7 @@ use crate::registry::{self, EXTENSIONS, Installed};
 use crate::{Project, SpeckitError, plain};
 
 /// What an extension says of itself.
-const MANIFEST: &str = "extension.yml";
+pub(crate) const MANIFEST: &str = "extension.yml";
 
 /// An extension has a handful of commands; each is a line in a client's menu.
 const COMMANDS_MAX: usize = 64;
@@ -95,6 +95,11 @@ pub(crate) fn line(words: &str) -> String {
     plain(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
+/// The files that its settings stand in, the weakest first.
+pub(crate) fn settings_files(id: &str) -> [String; 3] {
+    [MANIFEST.to_owned(), format!("{id}-config.yml"), "local-config.yml".to_owned()]
+}
+
 /// The settings of an extension: its defaults, then the project's, then those of this machine. What cannot be read says
 /// nothing, as in the real tool.
 pub(crate) fn settings(project: &Project, id: &str) -> Map<String, Value> {
@@ -104,9 +109,10 @@ pub(crate) fn settings(project: &Project, id: &str) -> Map<String, Value> {
         let text = confined::read(project, &path).ok().flatten()?;
         confined::yaml(&path, &text).ok()
     };
-    let defaults = read(MANIFEST).and_then(|manifest| manifest.pointer("/config/defaults").cloned());
+    let [manifest, shared, local] = settings_files(id).map(|file| read(&file));
+    let defaults = manifest.and_then(|manifest| manifest.pointer("/config/defaults").cloned());
     let mut settings = Map::new();
-    for layer in [defaults, read(&format!("{id}-config.yml")), read("local-config.yml")] {
+    for layer in [defaults, shared, local] {
         if let Some(Value::Object(layer)) = layer {
             merge(&mut settings, layer);
         }

@@ -4,6 +4,7 @@
 mod branch;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -64,12 +65,17 @@ struct AutoCommit {
 impl GitConfig {
     /// Reads them; without a file nothing is committed and branches are called as usual.
     pub fn read(project: &Project) -> Result<Self, SpeckitError> {
-        let path = project.specify(EXTENSIONS).join(FILE);
-        let said = match confined::read(project, &path)? {
-            Some(text) => confined::yaml(&path, &text)?,
-            None => Value::Null,
-        };
-        Ok(Self::of(&said))
+        Self::parse(&confined::read(project, &Self::file(project))?.unwrap_or_default())
+    }
+
+    /// The file they stand in.
+    pub fn file(project: &Project) -> PathBuf {
+        project.specify(EXTENSIONS).join(FILE)
+    }
+
+    /// Reads them from the text of that file.
+    pub fn parse(text: &str) -> Result<Self, SpeckitError> {
+        Ok(Self::of(&confined::yaml(Path::new(FILE), text)?))
     }
 
     /// What a commit at this event says; `None` where nothing is to be committed.

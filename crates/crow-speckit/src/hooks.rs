@@ -3,6 +3,7 @@
 
 mod condition;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -110,6 +111,28 @@ impl Hooks {
     /// The hooks of an event, whatever their conditions say.
     pub fn listed(&self, when: When, command: Command) -> Vec<Hook> {
         self.enabled(when, command).filter_map(hook).collect()
+    }
+
+    /// All hooks, with their events.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (When, Command, Hook)> {
+        let events =
+            Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
+        events.flat_map(|(when, command)| {
+            self.listed(when, command).into_iter().map(move |hook| (when, command, hook))
+        })
+    }
+
+    /// The extensions whose settings decide whether a hook runs.
+    pub(crate) fn asks_settings_of(&self) -> BTreeSet<String> {
+        let events =
+            Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
+        let hooks = events.flat_map(|(when, command)| self.enabled(when, command));
+        let asked = hooks.filter(|hook| {
+            let condition = hook.get("condition").and_then(Value::as_str).and_then(Condition::parse);
+            condition.is_some_and(|condition| condition.asks_settings())
+        });
+        let ids = asked.map(|hook| word(hook, "extension").to_owned());
+        ids.filter(|id| confined::is_name(id)).collect()
     }
 
     fn enabled(&self, when: When, command: Command) -> impl Iterator<Item = &Value> {

@@ -4,6 +4,7 @@
 mod agent_context;
 mod check;
 mod checklist;
+mod choosing;
 mod clarifications;
 mod command;
 mod confined;
@@ -45,6 +46,7 @@ mod tasks;
 pub use agent_context::AgentContext;
 pub use check::{Baseline, came_to, check};
 pub use checklist::REQUIREMENTS;
+pub use choosing::deciding_files;
 pub use clarifications::add_clarification;
 pub use command::{About, Asked, Command, Invocation, Naming};
 pub use create::{Created, NewFeature, create, would_create};

@@ -9,18 +9,20 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::choosing::Choosers;
 use crate::confined;
 use crate::page::{Found, Reach, Source, Stack, compose, shown};
 use crate::registry::Kind;
 use crate::{
     Command, ExtensionCommand, Layer, Part, Place, Project, PromptKind, SpeckitError, Strategy, built_in,
+    extension_commands,
 };
 
 /// Where a project keeps prompts for Crow.
 const PROMPTS: &str = ".crow/prompts";
 
 /// What the generic integration put into the project, with hashes.
-const MANIFEST: &str = "integrations/generic.manifest.json";
+pub(crate) const MANIFEST: &str = "integrations/generic.manifest.json";
 
 /// A command's prompt, before it is rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub struct PromptSource {
     pub parts: Vec<Part>,
     /// The layers that have a part in it, the strongest first.
     pub layers: Vec<Layer>,
-    /// The files of the repository that are in it, from the project's root, and what they say.
+    /// The files of the repository that are in it, and those that chose them, from the project's root, and what they say.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -39,8 +41,9 @@ pub fn command_prompt(
     own: Option<&Path>,
     command: Command,
 ) -> Result<PromptSource, SpeckitError> {
+    let choosers = Choosers::read(project);
     let found = found(project, own, command, Reach::Base)?;
-    source(project, &name_of(command), &found)
+    source(project, &name_of(command), &found, choosers)
 }
 
 /// Names every layer of a command's prompt, the strongest first, and whether it has a part in it.
@@ -54,6 +57,11 @@ pub fn prompt_layers(
 
 /// Finds the prompt of an extension's command; overrides and presets of the project may change it.
 pub fn extension_prompt(project: &Project, command: &ExtensionCommand) -> Result<PromptSource, SpeckitError> {
+    let choosers = Choosers::read(project);
+    if !extension_commands(project)?.commands.contains(command) {
+        let why = format!("the extension {} names it otherwise now; try again", command.extension);
+        return Err(SpeckitError::broken(&command.file, why));
+    }
     let mut stack = Stack::new(project, Reach::Base);
     stack.file(Place::Override, overriding(project, &command.name))?;
     stack.presets(Kind::Command, &command.name, &[&conventional(&command.name)])?;
@@ -63,7 +71,7 @@ pub fn extension_prompt(project: &Project, command: &ExtensionCommand) -> Result
         let why = "it is not there; install the extension again";
         return Err(SpeckitError::broken(&command.file, why));
     }
-    source(project, &command.name, &found)
+    source(project, &command.name, &found, choosers)
 }
 
 fn name_of(command: Command) -> String {
@@ -134,7 +142,12 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Reads and composes what was found, down to the base.
-fn source(project: &Project, name: &str, found: &[Found]) -> Result<PromptSource, SpeckitError> {
+fn source(
+    project: &Project,
+    name: &str,
+    found: &[Found],
+    choosers: Choosers,
+) -> Result<PromptSource, SpeckitError> {
     let mut texts = Vec::new();
     let mut files = Vec::new();
     for layer in found {
@@ -160,6 +173,7 @@ fn source(project: &Project, name: &str, found: &[Found]) -> Result<PromptSource
         };
         parts.push((layer, Part { kind, text }));
     }
+    files.extend(choosers.of(project, found, script.is_some())?);
     Ok(PromptSource { parts: compose(name, parts)?, layers: shown(project, found), files })
 }
 

@@ -8,13 +8,13 @@ use crate::confined::{self, is_truthy};
 use crate::{Project, SpeckitError};
 
 /// Where presets are.
-const PRESETS: &str = "presets";
+pub(crate) const PRESETS: &str = "presets";
 
 /// Where extensions are.
 pub(crate) const EXTENSIONS: &str = "extensions";
 
 /// The file that says what is installed.
-const REGISTRY: &str = ".registry";
+pub(crate) const REGISTRY: &str = ".registry";
 
 /// What counts where nobody said how much.
 pub(crate) const PRIORITY_DEFAULT: i64 = 10;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::hooks::{Hooks, When};
+use crate::choosing::about;
+use crate::hooks::Hooks;
 use crate::{
-    Command, ExtensionCommand, Project, PromptSource, command_prompt, extension_commands, extension_prompt,
+    Command, ExtensionCommand, Project, PromptSource, command_prompt, deciding_files, extension_commands,
+    extension_prompt,
 };
 
 /// A file of a project that counts only when a person approves it.
@@ -34,6 +36,15 @@ pub fn supplied(project: &Project) -> Vec<Supplied> {
     }
     if let Some(hooks) = hooks(project) {
         all.found.insert(Hooks::file(project), hooks);
+        for (path, _) in deciding_files(project).unwrap_or_default() {
+            all.found.entry(path).or_default();
+        }
+    }
+    for (path, (lines, _)) in &mut all.found {
+        if let Some(about) = about(project, path) {
+            *lines = about;
+        }
+        lines.dedup();
     }
     let supplied = all.found.into_iter().map(|(path, (about, command))| Supplied { path, about, command });
     supplied.collect()
@@ -63,13 +74,9 @@ impl Files<'_> {
 fn hooks(project: &Project) -> Option<About> {
     let hooks = Hooks::read(project).ok()?;
     let mut lines = Vec::new();
-    for command in Command::ALL {
-        for when in [When::Before, When::After] {
-            for hook in hooks.listed(when, command) {
-                let asked = if hook.is_optional { ", if you say so" } else { "" };
-                lines.push(format!("hook {when} {command} does {}{asked}", hook.command));
-            }
-        }
+    for (when, command, hook) in hooks.all() {
+        let asked = if hook.is_optional { ", if you say so" } else { "" };
+        lines.push(format!("hook {when} {command} does {}{asked}", hook.command));
     }
     (!lines.is_empty()).then_some((lines, None))
 }

@@ -98,3 +98,36 @@ fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
         assert!(error.ends_with("is not in this project"), "{error}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn the_block_goes_into_no_file_that_somebody_runs() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let read = |yaml: &str| {
+        let (_folder, project) = project(&[(PLACE, yaml), ("tool.md", "#!/bin/sh")]);
+        let tool = project.root().join("tool.md");
+        std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::create_dir(project.root().join(".git")).unwrap();
+        std::os::unix::fs::symlink(".git", project.root().join("docs")).unwrap();
+        AgentContext::read(&project).map(drop).map_err(|error| error.to_string())
+    };
+    for file in ["AGENTS.md", ".github/copilot-instructions.md", ".cursor/rules/a.mdc", ".cursorrules"] {
+        assert_eq!(read(&format!("context_file: {file}")), Ok(()), "{file}");
+    }
+    for file in [
+        ".git/config",
+        ".git/a.md",
+        ".crow/prompts/a.md",
+        ".specify/memory/constitution.md",
+        "Makefile",
+        "tool.md",
+        "docs/a.md",
+    ] {
+        let error = read(&format!("context_file: {file}")).unwrap_err();
+        assert!(error.contains("in which agents look for rules"), "{error}");
+    }
+    for marker in [r#""a\nb""#, r#""\x1b""#, "' '", &"a".repeat(201)] {
+        let error = read(&format!("context_file: A.md\ncontext_markers: {{start: {marker}}}")).unwrap_err();
+        assert!(error.ends_with("a marker is one line of at most 200 bytes"), "{error}");
+    }
+}

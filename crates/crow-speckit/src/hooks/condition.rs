@@ -45,6 +45,11 @@ impl<'a> Condition<'a> {
         Some(Self { of, name, test })
     }
 
+    /// Tells whether it asks for settings.
+    pub(super) fn asks_settings(&self) -> bool {
+        self.of == Of::Settings
+    }
+
     /// Tells whether it holds, for a hook of this extension.
     pub(super) fn holds(
         &self,

@@ -63,13 +63,14 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
     check(
         &all[..3],
         &expect![[r#"
-        Markdown "First {{ 7 * 7 }}.\n"
-        Jinja "own {{ args }}"
-        Markdown "\nLast.\n"
-        from preset lean
-        from your own folder
-        trusts .specify/presets/lean/commands/speckit.plan.md (64 bytes)
-    "#]],
+            Markdown "First {{ 7 * 7 }}.\n"
+            Jinja "own {{ args }}"
+            Markdown "\nLast.\n"
+            from preset lean
+            from your own folder
+            trusts .specify/presets/lean/commands/speckit.plan.md (64 bytes)
+            trusts .specify/presets/lean/preset.yml (108 bytes)
+        "#]],
     );
     check(
         &all[..1],
@@ -91,12 +92,13 @@ fn older_presets_say_in_the_command_how_it_goes_with_the_rest() {
     check(
         &[OWN, (PRESET.0, &manifest), file],
         &expect![[r#"
-        Jinja "own {{ args }}"
-        Markdown "\n\nMore {ARGS}.\n"
-        from preset lean
-        from your own folder
-        trusts .specify/presets/lean/commands/speckit.plan.md (38 bytes)
-    "#]],
+            Jinja "own {{ args }}"
+            Markdown "\n\nMore {ARGS}.\n"
+            from preset lean
+            from your own folder
+            trusts .specify/presets/lean/commands/speckit.plan.md (38 bytes)
+            trusts .specify/presets/lean/preset.yml (92 bytes)
+        "#]],
     );
 }
 
@@ -120,6 +122,8 @@ fn layers_above_the_base_of_two_presets_are_one_stretch() {
             from your own folder
             trusts .specify/presets/lean/commands/speckit.plan.md (64 bytes)
             trusts .specify/presets/more/commands/speckit.plan.md (5 bytes)
+            trusts .specify/presets/lean/preset.yml (108 bytes)
+            trusts .specify/presets/more/preset.yml (110 bytes)
         "#]],
     );
 }
@@ -141,10 +145,11 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
     check(
         &[OWN, (file, "Edited $ARGUMENTS."), (place, &stock)],
         &expect![[r#"
-        Markdown "Edited $ARGUMENTS."
-        from an edited command file
-        trusts .crow/commands/speckit.plan.md (18 bytes)
-    "#]],
+            Markdown "Edited $ARGUMENTS."
+            from an edited command file
+            trusts .crow/commands/speckit.plan.md (18 bytes)
+            trusts .specify/integrations/generic.manifest.json (113 bytes)
+        "#]],
     );
     check(
         &[OWN, (place, &stock)],
@@ -157,10 +162,11 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
     check(
         &[(skill, "Skill."), (place, &manifest(skill, "00"))],
         &expect![[r#"
-        Markdown "Skill."
-        from an edited command file
-        trusts .crow/skills/speckit-plan/SKILL.md (6 bytes)
-    "#]],
+            Markdown "Skill."
+            from an edited command file
+            trusts .crow/skills/speckit-plan/SKILL.md (6 bytes)
+            trusts .specify/integrations/generic.manifest.json (55 bytes)
+        "#]],
     );
     check(
         &[(place, &manifest("../../x/speckit.plan.md", "00"))],
@@ -198,6 +204,8 @@ fn an_extensions_command_is_written_for_the_project() {
         Markdown "Run python3 .specify/extensions/git/scripts/python/c.py or `.specify/extensions/git/scripts/bash/c.sh $ARGUMENTS`, .specify/extensions/git/agents/x.md, .specify/extensions/git/scripts/bash/c.sh.\nThen /speckit.plan.\n"
         from extension git
         trusts .specify/extensions/git/commands/c.md (216 bytes)
+        trusts .specify/extensions/git/extension.yml (71 bytes)
+        trusts .specify/init-options.json (16 bytes)
     "#]].assert_eq(&told(&project, extension_prompt(&project, &command)));
     std::fs::remove_file(project.root().join(&command.file)).unwrap();
     expect![[r#"
