@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::calls::run_calls;
 use crate::clock;
 use crate::run_turn::{Conversation, TurnCx};
-use crate::speckit::hooking::Moment;
+use crate::speckit::hooking::{Moment, approved_text};
+use crate::supplies::Approved;
 use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Reply, Status};
 use crow_speckit::{
     BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, Feature, GitConfig, Hook,
@@ -47,13 +48,15 @@ impl OwnCall {
 }
 
 /// Finds the commands for a hook. Blocks.
-pub(super) fn way(moment: &Moment<'_>, hook: &Hook) -> Result<Way, SpeckitError> {
+pub(super) fn way(moment: &Moment<'_>, hook: &Hook, approved: &Approved) -> Result<Way, SpeckitError> {
     let project = &moment.ground.project;
     let (is_there, git) = (is_repository(project.root()), git_in(moment));
     if ![INITIALIZE, FEATURE, COMMIT].contains(&hook.command.as_str()) {
         return Ok(Way::Model);
     }
-    let config = GitConfig::read(project)?;
+    // Without the file there are the usual settings.
+    let settings = approved_text(project, approved, &GitConfig::file(project))?.unwrap_or_default();
+    let config = GitConfig::parse(&settings)?;
     Ok(match hook.command.as_str() {
         INITIALIZE if is_there => Way::Nothing,
         INITIALIZE => commands([

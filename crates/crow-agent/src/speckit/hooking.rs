@@ -7,7 +7,7 @@ use crow_acp::{Answered, OfferAlways};
 use crow_core::{Content, Failure, TurnEnd};
 use crow_speckit::{
     AgentContext, Command, ExtensionCommand, Facts, Hook, Hooks, Invocation, Part, Project, SpeckitError,
-    When, extension_commands, extension_prompt, render,
+    When, deciding_files, extension_commands, extension_prompt, render,
 };
 
 use crate::run_turn::{Conversation, TurnCx, run_turn};
@@ -60,7 +60,7 @@ pub(super) async fn run(
     Ok(None)
 }
 
-/// Reads the hooks of a moment from a file that the person approved.
+/// Reads the hooks of a moment, if the person approved every file that decides what they do.
 fn hooks(
     project: &Project,
     approved: &Approved,
@@ -68,13 +68,38 @@ fn hooks(
     look: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<Hook>, SpeckitError> {
     let path = Hooks::file(project);
-    let Some(text) = Project::read(&path)? else { return Ok(Vec::new()) };
+    let Some(text) = project.read_own(&path)? else { return Ok(Vec::new()) };
     let hooks = Hooks::parse(project, &text)?.of(when, command, look);
-    if !hooks.is_empty() && !approved.has(&path, text.as_bytes()) {
-        let why = format!("nobody approved {}", project.shown(&path));
-        return Err(SpeckitError::Invalid(why));
+    if !hooks.is_empty() {
+        check_approved(project, approved, &path, text.as_bytes())?;
+        for (path, bytes) in deciding_files(project)? {
+            check_approved(project, approved, &path, &bytes)?;
+        }
     }
     Ok(hooks)
+}
+
+fn check_approved(
+    project: &Project,
+    approved: &Approved,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), SpeckitError> {
+    if approved.has(path, bytes) {
+        return Ok(());
+    }
+    Err(SpeckitError::Invalid(format!("nobody approved {}", project.shown(path))))
+}
+
+/// Reads a file as the person approved it; `None` where there is none.
+pub(super) fn approved_text(
+    project: &Project,
+    approved: &Approved,
+    path: &Path,
+) -> Result<Option<String>, SpeckitError> {
+    let Some(text) = project.read_own(path)? else { return Ok(None) };
+    check_approved(project, approved, path, text.as_bytes())?;
+    Ok(Some(text))
 }
 
 async fn run_one(
@@ -85,10 +110,10 @@ async fn run_one(
 ) -> Result<Option<TurnEnd>, Failure> {
     let Moment { when, command, ground, .. } = *moment;
     let on = ground.clone();
-    let (of, asked) = (hook.clone(), moment.asked.cloned());
+    let (of, asked, approved) = (hook.clone(), moment.asked.cloned(), cx.stock.now().approved.clone());
     let way = off(move || {
         let moment = Moment { when, command, ground: &on, asked: asked.as_ref(), plan: None };
-        git::way(&moment, &of)
+        git::way(&moment, &of, &approved)
     });
     let way = match way.await {
         Ok(way) => way,
@@ -171,13 +196,16 @@ async fn is_wanted(cx: &TurnCx<'_>, talk: &Conversation, (moment, hook): (&Momen
 /// The calls that keep the block about the plan in the files that other agents read.
 async fn context_calls(cx: &TurnCx<'_>, moment: &Moment<'_>) -> Result<Vec<OwnCall>, String> {
     let (on, plan) = (moment.ground.clone(), moment.plan.map(Path::to_owned));
+    let approved = cx.stock.now().approved.clone();
     let changed = off(move || {
-        let Some(context) = AgentContext::read(&on.project)? else { return Ok(Vec::new()) };
+        let settings = approved_text(&on.project, &approved, &AgentContext::file(&on.project))?;
+        let Some(settings) = settings else { return Ok(Vec::new()) };
+        let context = AgentContext::parse(&on.project, &settings)?;
         let plan = plan.filter(|plan| plan.is_file()).map(|plan| on.project.shown(&plan));
         let mut changed = Vec::new();
         for file in &context.files {
             let path = on.project.place(file);
-            let old = Project::read(&path)?;
+            let old = on.project.read_own(&path)?;
             let new = context.upsert(old.as_deref().unwrap_or_default(), plan.as_deref());
             if old.as_ref() != Some(&new) {
                 changed.push((path, old, new));
