@@ -38,6 +38,19 @@ pub enum Part {
     },
 }
 
+/// How the addresses of resources begin that Crow adds to what the person said.
+const ADDED_SCHEME: &str = "crow:";
+
+impl Part {
+    /// Names what Crow added here; `None` for what the person said.
+    pub fn added(&self) -> Option<&str> {
+        match self {
+            Self::Resource { uri, .. } => uri.strip_prefix(ADDED_SCHEME),
+            Self::Text(_) | Self::Image { .. } | Self::Link { .. } => None,
+        }
+    }
+}
+
 /// What the person said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
@@ -55,6 +68,11 @@ impl Prompt {
             Part::Image { .. } | Part::Link { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Tells whether anything of it is the person's; Crow speaks by itself as well.
+    pub(crate) fn is_said(&self) -> bool {
+        self.parts.iter().any(|part| part.added().is_none())
     }
 }
 

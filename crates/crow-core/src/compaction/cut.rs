@@ -94,7 +94,7 @@ fn said(transcript: &Transcript, index: usize, budget: u64) -> Vec<u64> {
     for (n_newer, (place, prompt)) in before(transcript, index).into_iter().rev().enumerate() {
         let tokens = size::of_prompt(&kept(prompt));
         // What is to be answered has to be there in any case.
-        if tokens <= left || (is_last && n_newer == 0) {
+        if (prompt.is_said() && tokens <= left) || (is_last && n_newer == 0) {
             left = left.saturating_sub(tokens);
             said.push(place);
         }

@@ -12,6 +12,7 @@ const ATTACHED_BYTES_MAX: usize = 512;
 const BEGIN: &str = "This conversation was compacted: what came before the messages below is left out. The tool \
                      query_session reads it, query_memory finds words in it.";
 const SAID: &str = "What the person said in it, word for word, oldest first:";
+const ADDED: &str = "What Crow said by itself, oldest first:";
 const SUMMARY: &str = "What happened in it, as you noted it down:";
 const REMOVED: &str =
     "(this output was removed to save room; query_session reads it, or run the call again for less)";
@@ -25,15 +26,15 @@ pub(crate) fn removed() -> Outcome {
 pub(crate) fn foreword<'a>(said: impl IntoIterator<Item = &'a Prompt>, summary: Option<&str>) -> Prompt {
     let mut text = BEGIN.to_owned();
     let mut images = Vec::new();
-    for (index, prompt) in said.into_iter().enumerate() {
-        if index == 0 {
-            text.push_str("\n\n");
-            text.push_str(SAID);
+    let (said, ours): (Vec<&Prompt>, Vec<&Prompt>) = said.into_iter().partition(|prompt| prompt.is_said());
+    for (title, tag, prompts) in [(SAID, "said", said), (ADDED, "added", ours)] {
+        if !prompts.is_empty() {
+            text.push_str(&format!("\n\n{title}"));
         }
-        text.push_str("\n\n<said>\n");
-        text.push_str(&quote("said", &words(prompt)));
-        text.push_str("\n</said>");
-        images.extend(prompt.parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned());
+        for prompt in prompts {
+            text.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", quote(tag, &shown(prompt))));
+            images.extend(images_of(prompt));
+        }
     }
     if let Some(summary) = summary {
         let summary = quote("summary", summary);
@@ -46,23 +47,43 @@ pub(crate) fn foreword<'a>(said: impl IntoIterator<Item = &'a Prompt>, summary: 
 /// A prompt as it stays in front: its words whole unless there are very many, what was attached by its beginning and
 /// end, its images.
 pub(super) fn kept(prompt: &Prompt) -> Prompt {
-    let images = prompt.parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned();
-    let parts = std::iter::once(Part::Text(words(prompt))).chain(images).collect();
+    let parts = std::iter::once(Part::Text(shown(prompt))).chain(images_of(prompt)).collect();
     Prompt { id: prompt.id.clone(), parts }
 }
 
-/// The words of a prompt, shortened where they are too many.
-fn words(prompt: &Prompt) -> String {
-    clip(&all_words(prompt), SAID_BYTES_MAX)
+fn images_of(prompt: &Prompt) -> impl Iterator<Item = Part> {
+    prompt.parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned()
 }
 
-/// All words of a prompt, and how what was attached begins and ends.
+/// The words of a prompt, shortened where they are too many; of one that is Crow's alone how it begins and ends.
+fn shown(prompt: &Prompt) -> String {
+    match prompt.is_said() {
+        true => clip(&all_words(prompt), SAID_BYTES_MAX),
+        false => added(prompt),
+    }
+}
+
+/// All words of a prompt, how what was attached begins and ends, and the names of what Crow added.
 pub(super) fn all_words(prompt: &Prompt) -> String {
-    let texts = prompt.parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Image { .. } => "[an image]".to_owned(),
-        Part::Link { uri, name, .. } => link::spell(uri, name),
-        Part::Resource { uri, text, .. } => format!("[attached: {uri}]\n{}", clip(text, ATTACHED_BYTES_MAX)),
+    let texts = prompt.parts.iter().map(|part| match (part, part.added()) {
+        (_, Some(name)) => format!("[added by Crow: {name}]"),
+        (Part::Text(text), None) => text.clone(),
+        (Part::Image { .. }, None) => "[an image]".to_owned(),
+        (Part::Link { uri, name, .. }, None) => link::spell(uri, name),
+        (Part::Resource { uri, text, .. }, None) => {
+            format!("[attached: {uri}]\n{}", clip(text, ATTACHED_BYTES_MAX))
+        }
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// How that begins and ends which Crow added to a prompt.
+pub(super) fn added(prompt: &Prompt) -> String {
+    let texts = prompt.parts.iter().filter_map(|part| match (part, part.added()) {
+        (Part::Resource { text, .. }, Some(name)) => {
+            Some(format!("[added by Crow: {name}]\n{}", clip(text, ATTACHED_BYTES_MAX)))
+        }
+        (Part::Resource { .. } | Part::Text(_) | Part::Image { .. } | Part::Link { .. }, _) => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }

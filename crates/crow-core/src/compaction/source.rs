@@ -1,8 +1,13 @@
 //! What the model reads to sum a conversation up: bounded, however long that was. Where it has to be shortened, tool
 //! output goes first, the model's own words next, the person's last.
 
-use super::{clip::clip, cut::before, foreword::all_words, quote::quote};
-use crate::{Arguments, Call, Entry, Outcome, Part, Reply, Transcript};
+use super::{
+    clip::clip,
+    cut::before,
+    foreword::{added, all_words},
+    quote::quote,
+};
+use crate::{Arguments, Call, Entry, Outcome, Part, Prompt, Reply, Transcript};
 
 /// Bytes of one tool output; what mattered in it is mostly in the reply that follows.
 const OUTPUT_BYTES_MAX: usize = 2 * 1024;
@@ -41,11 +46,11 @@ pub(super) fn source(transcript: &Transcript, index: usize, max: usize) -> Strin
     }
     let n_said = transcript.said().len();
     let earlier = before(transcript, index).into_iter().take(n_said);
-    pieces.extend(earlier.map(|(_, prompt)| person(all_words(prompt))));
+    pieces.extend(earlier.flat_map(|(_, prompt)| prompted(prompt)));
     let mut calls: &[Call] = &[];
     for entry in transcript.entries().iter().take(index) {
         match entry {
-            Entry::Prompt(prompt) => pieces.push(person(all_words(prompt))),
+            Entry::Prompt(prompt) => pieces.extend(prompted(prompt)),
             Entry::Reply(reply) => {
                 calls = &reply.calls;
                 pieces.push(Piece { whose: Whose::Model, tag: "agent", text: said_and_called(reply) });
@@ -66,8 +71,14 @@ pub(super) fn source(transcript: &Transcript, index: usize, max: usize) -> Strin
     clip(&spelled.join("\n"), max)
 }
 
-fn person(text: String) -> Piece {
-    Piece { whose: Whose::Person, tag: "person", text }
+/// What the person said, and apart from it what Crow said with it: nothing of that is the person's wish.
+fn prompted(prompt: &Prompt) -> impl Iterator<Item = Piece> {
+    let said = if prompt.is_said() { all_words(prompt) } else { String::new() };
+    let pieces = [
+        Piece { whose: Whose::Person, tag: "person", text: said },
+        Piece { whose: Whose::Output, tag: "result", text: added(prompt) },
+    ];
+    pieces.into_iter().filter(|piece| !piece.text.is_empty())
 }
 
 fn said_and_called(reply: &Reply) -> String {

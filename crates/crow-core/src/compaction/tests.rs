@@ -1,3 +1,4 @@
+mod added;
 mod hostile;
 mod needle;
 mod simulation;
