@@ -68,7 +68,7 @@ fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
         > prompt /speckit.implement
         < compaction in_progress
         < compaction completed  "Compacted: what is older is summed up for the model, 24k → 13k tokens. `/compact undo` takes it back." "We build photo albums."
-        < usage 13323/32000
+        < usage 13174/32000
         < text[note-3] ⏎✓ T001: made⏎
         < text[note-5] ⏎✓ T002: made⏎
         < text[note-7] ⏎✓ T003: made⏎
@@ -77,7 +77,7 @@ fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
         # [X] T001 [X] T002 [X] T003; 3 bytes differ, 0 more or less
         asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
         asked tool:      1	line 0000 of a long file⏎     2	line 0001 of a long file⏎     3	line 0002 of a long file⏎     4	line 0003 of a long file⏎     5	line 0004 of a long file⏎…
-        asked user: <person>⏎/speckit.implement⏎</person>⏎<person>⏎[attached: crow:speckit/implement]⏎# Build 001-photo-albums, task by task⏎⏎You build what the documents describe.… (T001)
+        asked user: <person>⏎/speckit.implement⏎</person>⏎<result>⏎[added by Crow: speckit/implement]⏎# Build 001-photo-albums, task by task⏎⏎You build what the documents describe.… (T001)
         asked user: Hold your notes against what you read. List what they lack that the agent needs, above all facts, names, numbers, paths and constraints that the person stated; …
         asked tool:      1	line 0000 of a long file⏎     2	line 0001 of a long file⏎     3	line 0002 of a long file⏎     4	line 0003 of a long file⏎     5	line 0004 of a long file⏎…
         asked tool: T001 is done + user: <crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>

@@ -44,7 +44,7 @@ fn what_has_to_run_runs_before_and_after() {
         &script,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-2] I looked.
             < text[msg-7] I looked again.
             < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -63,7 +63,7 @@ fn what_nobody_approved_does_not_run() {
         &format!("{CONVERGED}\n> answer reject_once"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -80,8 +80,8 @@ fn with_nobody_to_ask_nothing_runs() {
         &format!("{CONVERGED}\n> answer error"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> error
-            < thought[] This repository supplies 2 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> error
+            < thought[] This repository supplies 3 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -101,7 +101,7 @@ fn what_may_run_is_offered() {
         &yes,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
             < text[msg-2] I looked.
             < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -116,7 +116,7 @@ fn what_may_run_is_offered() {
         &no,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
@@ -134,7 +134,7 @@ fn what_is_switched_off_is_left_out() {
         &format!("{CONVERGED}\n> answer allow_once"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -149,7 +149,7 @@ fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
         &format!("{CONVERGED}\n> answer allow_once"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -166,11 +166,11 @@ fn a_mandatory_hook_that_cannot_run_stops_the_step() {
         hooks,
         "> answer allow_once",
         &expect![[r#"
-        > prompt /speckit.converge
-        ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-        < text[note-1] /speckit.converge stops here: its hook speckit.x.gone cannot run: there is no command /speckit.x.gone; the extensions have /speckit.x.look.⏎
-        = end_turn
-    "#]],
+            > prompt /speckit.converge
+            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < text[note-1] /speckit.converge stops here: its hook speckit.x.gone cannot run: there is no command /speckit.x.gone; the extensions have /speckit.x.look.⏎
+            = end_turn
+        "#]],
     );
 }
 
@@ -205,8 +205,8 @@ fn a_command_of_an_extension_is_offered_when_it_is_approved() {
         &expect![[r##"
             # commands: 
             > prompt /speckit.x.look the albums, ⏎and at $ARGUMENTS
-            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".specify/extensions/x/commands/look.md"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n" diff $HOME/project/.specify/extensions/x/commands/look.md null -> "---\ndescription: Looks\n---\nLook at $ARGUMENTS{{7*7}}.\n"
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/x/commands/look.md",".specify/extensions/x/extension.yml"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n.specify/extensions/x/extension.yml\n  names the commands of the extension x\n" diff $HOME/project/.specify/extensions/x/commands/look.md null 
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-0-0 completed
             < text[msg-1] I looked.
             = end_turn
@@ -233,8 +233,8 @@ fn a_command_that_nobody_approved_is_none() {
         ),
         &expect![[r#"
             > prompt /speckit.x.look the albums
-            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".specify/extensions/x/commands/look.md"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n" diff $HOME/project/.specify/extensions/x/commands/look.md null -> "---\ndescription: Looks\n---\nLook at $ARGUMENTS{{7*7}}.\n"
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/x/commands/look.md",".specify/extensions/x/extension.yml"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n.specify/extensions/x/extension.yml\n  names the commands of the extension x\n" diff $HOME/project/.specify/extensions/x/commands/look.md null 
+            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < call call-0-0 failed
             < text[note-1] Nobody approved .specify/extensions/x/commands/look.md.⏎
             = end_turn
@@ -402,8 +402,8 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
         ),
         &expect![[r##"
             > prompt /speckit.converge
-            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/agent-context/commands/update.md",".specify/extensions.yml"]} ".specify/extensions/agent-context/commands/update.md\n  command /speckit.agent-context.update: \n.specify/extensions.yml\n  hook after /speckit.converge does speck" diff $HOME/project/.specify/extensions/agent-context/comm
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-0-0 trust "Use what this repository supplies: 4 Spec Kit files" pending {"files":[".specify/extensions/agent-context/agent-context-config.yml",".specify/extensions/agent-context/commands/update.md",".specify/extensions/agent-context/extension.yml",".specify/extensions.yml"]} ".specify/extensions/agent-context/agent-context-config.yml\n  keeps a block in AGENTS.md\n.specify/extensions/a
+            ? Use what this repository supplies: 4 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-0-0 completed
             < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-2-0 in_progress
