@@ -28,7 +28,7 @@ impl Record {
         workspace: &Workspace,
     ) -> Result<(), String> {
         let spec = self.spec.clone();
-        let read = off(move || Project::read(&spec)).await?;
+        let read = off(move || Project::read(&placed(&spec)?)).await?;
         let old = read.ok_or_else(|| format!("{} is gone", self.spec.display()))?;
         let new = crow_speckit::add_clarification(&old, &clock::today(), question, answer);
         write(keeper, workspace, &self.spec, &new).await

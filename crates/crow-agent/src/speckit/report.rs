@@ -1,7 +1,7 @@
 //! What Crow says of a step when it is over: facts from the disk, what is still wrong, what usually comes next.
 
 use crow_core::{Handoff, TurnEnd};
-use crow_speckit::{Command, Feature, Origin, Project, SpeckitError, Task, TaskList, checklists};
+use crow_speckit::{Command, Feature, Origin, SpeckitError, Task, TaskList, checklists};
 
 use crate::speckit::ground::Ground;
 use crate::speckit::implement::Progress;
@@ -92,7 +92,7 @@ pub(super) fn on_origin(ground: &Ground, feature: &Feature, origin: Origin) -> V
 
 /// Says how far a feature is.
 pub(super) fn stands(feature: &Feature) -> Result<String, SpeckitError> {
-    let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+    let list = feature.task_list()?;
     let mut has: Vec<String> = Vec::new();
     has.extend(feature.spec().is_file().then(|| "spec".to_owned()));
     has.extend(feature.plan().is_file().then(|| "plan".to_owned()));
@@ -115,7 +115,7 @@ pub(super) fn next_of(feature: &Feature) -> Option<Command> {
     if !feature.plan().is_file() {
         return Some(Command::Plan);
     }
-    let list = TaskList::parse(&Project::read(&feature.tasks()).ok()?.unwrap_or_default());
+    let list = feature.task_list().ok()?;
     Some(match list.n_done() {
         _ if list.tasks.is_empty() => Command::Tasks,
         n_done if n_done < list.tasks.len() => Command::Implement,
@@ -125,7 +125,7 @@ pub(super) fn next_of(feature: &Feature) -> Option<Command> {
 
 /// What the model is told of a feature that it no longer remembers.
 pub(super) fn reminder(feature: &Feature, last: Option<Command>) -> Result<String, SpeckitError> {
-    let list = TaskList::parse(&Project::read(&feature.tasks())?.unwrap_or_default());
+    let list = feature.task_list()?;
     let last = last.map(|last| format!(" The last step was {last}.")).unwrap_or_default();
     let mut text = format!(
         "This session works on the feature in {}: {}.{last}\n",

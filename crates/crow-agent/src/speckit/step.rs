@@ -9,7 +9,7 @@ use crow_core::{
     Prints, Prompt, Status, ToolKind, Touch, TurnEnd, Update,
 };
 use crow_speckit::{
-    Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, Project, PromptKind, SET_ASIDE,
+    Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, PromptKind, SET_ASIDE,
     Snapshot, TaskFacts, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
@@ -129,7 +129,10 @@ impl Step<'_> {
                     format!("; it is as it was, and what it said is in {}", self.ground.project.shown(&aside))
                 }
                 Change::Removed => "; it is back".to_owned(),
-                Change::Created => "; it is removed again".to_owned(),
+                Change::Created => {
+                    let aside = self.ground.project.specify(SET_ASIDE);
+                    format!("; it was new and is in {} now", self.ground.project.shown(&aside))
+                }
             };
             self.note(&format!("{command} may not change {path}{what}."));
         }
@@ -259,7 +262,7 @@ impl Step<'_> {
 
     pub(super) async fn read_tasks(&self) -> Result<String, Failure> {
         let Some(feature) = self.feature.clone() else { return Ok(String::new()) };
-        off(move || Ok(Project::read(&feature.tasks())?.unwrap_or_default())).await.map_err(failed)
+        off(move || Ok(feature.read("tasks.md")?.unwrap_or_default())).await.map_err(failed)
     }
 
     /// Ticks a task, or takes the tick back.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use crow_acp::Spoken;
 use crow_core::{Failure, Part, TurnEnd, Update};
 use crow_speckit::{
-    Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Project, Snapshot,
-    SpeckitError, TaskList, When, check_needs, flip, needs_of,
+    Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Snapshot, SpeckitError, When,
+    check_needs, flip, needs_of,
 };
 use crow_tools::Keeper;
 use tokio::sync::mpsc;
@@ -182,8 +182,8 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
 
 fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitError> {
     let command = asked.command;
-    let text = Project::read(&feature.tasks())?.unwrap_or_default();
-    let list = TaskList::parse(&text);
+    let text = feature.read("tasks.md")?.unwrap_or_default();
+    let list = feature.task_list()?;
     let unmet = |why: &str, next| Err(SpeckitError::Unmet { why: why.to_owned(), next: Some(next) });
     if list.tasks.is_empty() {
         return unmet("there is no task in tasks.md", Command::Tasks);
