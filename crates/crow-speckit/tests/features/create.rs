@@ -235,3 +235,28 @@ fn many_at_once_never_share_a_number() {
     let numbers: Vec<Option<u64>> = features.iter().map(|feature| feature.number).collect();
     assert_eq!(numbers, (1..=N).map(Some).collect::<Vec<_>>());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_lock_that_is_no_file_is_an_error_and_no_wait() {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    let disk = Disk::new("");
+    let folder = disk.project.specify("crow");
+    fs::create_dir_all(&folder).unwrap();
+    mkfifoat(CWD, folder.join("lock"), Mode::RWXU).unwrap();
+    let error = new_feature("sort photos", |new| create(&disk.project, new, &pages)).unwrap_err();
+    assert!(error.to_string().ends_with("it is not a file; remove it"), "{error}");
+    fs::remove_file(folder.join("lock")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", folder.join("lock")).unwrap();
+    assert!(new_feature("sort photos", |new| create(&disk.project, new, &pages)).is_err());
+    assert!(!folder.join("elsewhere").exists());
+}
+
+#[test]
+fn a_feature_is_not_made_where_commands_are_kept() {
+    for dir in [".", ".git/x", ".crow", "specs/..", ".specify/memory/x"] {
+        let disk = Disk::new("");
+        let made = new_feature(&format!("dir={dir} sort photos"), |new| create(&disk.project, new, &pages));
+        assert!(made.unwrap_err().to_string().contains("name another folder"), "{dir}");
+    }
+}
