@@ -8,6 +8,9 @@ use super::plain::{Paint, visible};
 /// What leaves a question open.
 const DONE: &str = "done";
 
+/// Words of one's own that end what asks.
+const CANCEL: &str = "cancel";
+
 /// Draws the question with its answers, one a line.
 pub(super) fn lines(form: &Form, paint: Paint) -> Vec<String> {
     let heading = paint.on(Style::new().yellow().bold(), "A question:");
@@ -35,21 +38,20 @@ pub(super) fn answers(form: &Form) -> String {
         n_options => Some(format!("1-{n_options}, Enter for 1")),
     };
     let words = form.free_text.then(|| "your own words".to_owned());
-    let ways = numbers.into_iter().chain(words).chain([format!("{DONE} to leave it open")]);
+    let cancel = form.free_text.then(|| format!("{CANCEL} to stop"));
+    let ways = numbers.into_iter().chain(words).chain([format!("{DONE} to leave it open")]).chain(cancel);
     ways.collect::<Vec<_>>().join(" · ")
 }
 
-/// Reads an answer: nothing for the first, a number, a label or words of one's own.
+/// Reads an answer: nothing for the first, a label, a number or words of one's own.
 pub(super) fn formed(form: &Form, typed: &str) -> Option<Formed> {
     let typed = typed.trim();
-    let number = typed.parse::<usize>().ok().filter(|_| !form.options.is_empty());
-    let choice = match number {
-        // A number that is not there is a slip, not words.
-        Some(number) => Some(form.options.get(number.checked_sub(1)?)?),
-        None if typed.is_empty() => Some(form.options.first()?),
-        None => form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(typed)),
-    };
-    match choice {
+    if typed.is_empty() {
+        return form.options.first().map(|choice| Formed::Chosen(choice.label.clone()));
+    }
+    let named = form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(typed));
+    let place = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    match named.or_else(|| form.options.get(place?)) {
         Some(choice) => Some(Formed::Chosen(choice.label.clone())),
         None if typed.eq_ignore_ascii_case(DONE) => Some(Formed::Declined),
         None => form.words(typed).map(|words| Formed::Chosen(words.to_owned())),

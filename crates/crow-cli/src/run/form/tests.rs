@@ -48,32 +48,34 @@ fn own_words_are_taken_where_they_are_wanted() {
     check(
         "Which nest?",
         &["oak", "…"],
-        &["", "oak", "2", "a beech", "2 nests", "done"],
+        &["", "oak", "2", "0", "a beech", "2 nests", "cancel", "done"],
         &expect![[r#"
-        A question: Which nest?
-          1 oak
-        1 or Enter · your own words · done to leave it open
-        "" Some(Chosen("oak"))
-        "oak" Some(Chosen("oak"))
-        "2" None
-        "a beech" Some(Chosen("a beech"))
-        "2 nests" Some(Chosen("2 nests"))
-        "done" Some(Declined)
-    "#]],
+            A question: Which nest?
+              1 oak
+            1 or Enter · your own words · done to leave it open · cancel to stop
+            "" Some(Chosen("oak"))
+            "oak" Some(Chosen("oak"))
+            "2" Some(Chosen("2"))
+            "0" Some(Chosen("0"))
+            "a beech" Some(Chosen("a beech"))
+            "2 nests" Some(Chosen("2 nests"))
+            "cancel" Some(Chosen("cancel"))
+            "done" Some(Declined)
+        "#]],
     );
     check(
         "How many?",
         &["…"],
         &["", "7", "  ", "done", "many"],
         &expect![[r#"
-        A question: How many?
-        your own words · done to leave it open
-        "" None
-        "7" Some(Chosen("7"))
-        "  " None
-        "done" Some(Declined)
-        "many" Some(Chosen("many"))
-    "#]],
+            A question: How many?
+            your own words · done to leave it open · cancel to stop
+            "" None
+            "7" Some(Chosen("7"))
+            "  " None
+            "done" Some(Declined)
+            "many" Some(Chosen("many"))
+        "#]],
     );
 }
 
@@ -90,6 +92,27 @@ fn a_label_that_says_done_is_a_label() {
         1-2, Enter for 1 · done to leave it open
         "done" Some(Chosen("done"))
         "2" Some(Chosen("done"))
+    "#]],
+    );
+}
+
+#[test]
+fn a_label_that_is_a_number_is_no_place() {
+    check(
+        "How many?",
+        &["2", "1", "7", "…"],
+        &["1", "2", "3", "7", "8"],
+        &expect![[r#"
+        A question: How many?
+          1 2
+          2 1
+          3 7
+        1-3, Enter for 1 · your own words · done to leave it open · cancel to stop
+        "1" Some(Chosen("1"))
+        "2" Some(Chosen("2"))
+        "3" Some(Chosen("7"))
+        "7" Some(Chosen("7"))
+        "8" Some(Chosen("8"))
     "#]],
     );
 }
