@@ -265,8 +265,11 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
                 if self.live.on_call(id, title, status, content) { self.on_live() } else { Ok(()) }
             }
             Heard::Plan(entries) => {
-                self.live.on_plan(entries);
-                self.on_live()
+                if self.live.on_plan(entries) {
+                    self.on_live()
+                } else {
+                    Ok(())
+                }
             }
             Heard::Prompt(_)
             | Heard::Title(_)

@@ -2,6 +2,8 @@
 //!
 //! Knows what is to be seen and not where it stands.
 
+use std::collections::{HashMap, VecDeque};
+
 use console::{Style, truncate_str};
 use crow_core::{Content, PlanEntry, PlanStatus, Status};
 
@@ -22,6 +24,8 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub(super) struct Live {
     calls: Vec<CallLine>,
     plan: Vec<PlanEntry>,
+    /// The plan as it was written last.
+    written: Vec<PlanEntry>,
     wait: Wait,
     frame: usize,
 }
@@ -75,9 +79,13 @@ impl Live {
         }
     }
 
-    /// Takes in the plan.
-    pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) {
-        self.plan = plan;
+    /// Takes in the plan; tells whether anything else is to be seen.
+    pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) -> bool {
+        let is_seen = !self.plan.is_empty() || !plan_lines(&plan, &self.written, Paint::Plain).is_empty();
+        if is_seen {
+            self.plan = plan;
+        }
+        is_seen
     }
 
     /// Begins to wait for the model.
@@ -128,8 +136,10 @@ impl Live {
             lines.extend(details(&call, paint).into_iter().map(|line| format!("  {line}")));
         }
         if self.calls.is_empty() {
-            lines.extend(plan_lines(&self.plan, paint));
-            self.plan.clear();
+            lines.extend(plan_lines(&self.plan, &self.written, paint));
+            if !self.plan.is_empty() {
+                self.written = std::mem::take(&mut self.plan);
+            }
             if n_ended > 0 && self.wait != Wait::Stopping {
                 self.wait();
             }
@@ -141,7 +151,7 @@ impl Live {
     pub(super) fn lines(&self, size: Size) -> Vec<String> {
         let paint = Paint::Styled;
         let calls = self.calls.iter().map(|call| call_line(call, paint, FRAMES[self.frame]));
-        let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, paint)).collect();
+        let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, &self.written, paint)).collect();
         let wait = match self.wait {
             Wait::No | Wait::Begun => None,
             Wait::Long => Some("waiting for the model"),
@@ -183,7 +193,8 @@ fn call_line(call: &CallLine, paint: Paint, running: &str) -> String {
     format!("{} {}", paint.on(style, mark), call.title)
 }
 
-fn plan_lines(plan: &[PlanEntry], paint: Paint) -> Vec<String> {
+/// Draws a plan: what is new in it since it was written, and how far it is; whole where nothing of it was written.
+fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: Paint) -> Vec<String> {
     let line = |entry: &PlanEntry| {
         let (mark, style) = match entry.status {
             PlanStatus::Pending => ("☐", Style::new().dim()),
@@ -192,7 +203,22 @@ fn plan_lines(plan: &[PlanEntry], paint: Paint) -> Vec<String> {
         };
         format!("{} {}", paint.on(style, mark), one_line(&entry.text))
     };
-    plan.iter().map(line).collect()
+    let mut stood: HashMap<&str, VecDeque<PlanStatus>> = HashMap::new();
+    for entry in written {
+        stood.entry(&entry.text).or_default().push_back(entry.status);
+    }
+    let is_news = |entry: &&PlanEntry| {
+        let before = stood.get_mut(entry.text.as_str()).and_then(VecDeque::pop_front);
+        before != Some(entry.status)
+    };
+    let news: Vec<&PlanEntry> = plan.iter().filter(is_news).collect();
+    let is_known = plan.iter().any(|entry| written.iter().any(|other| other.text == entry.text));
+    let n_done = plan.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
+    let count = (is_known && !news.is_empty()).then(|| {
+        let count = format!("{n_done}/{} done", plan.len());
+        paint.on(Style::new().dim(), &count)
+    });
+    news.into_iter().map(line).chain(count).collect()
 }
 
 /// What of a call is worth more than its line: what it changed, and why it failed.

@@ -195,6 +195,58 @@ fn the_plan_stands_below_the_calls_until_they_end() {
             ▸ Mend
             ☑ See
             ☑ Mend
+            2/2 done
+        "#]],
+    );
+}
+
+#[test]
+fn a_plan_is_written_whole_once() {
+    let script = r"
+        plan .See,.Mend,.See
+        plan >See,.Mend,.See
+        text I see
+        plan >See,.Mend,.See
+        text  a nest.
+        plan xSee,>Mend,.See,.Sing
+        plan xSee,xMend,xSee,.Sing
+        end
+        begin
+        plan >Nest,.Fly
+        end
+    ";
+    check_file(
+        script,
+        &expect![[r#"
+            ☐ See
+            ☐ Mend
+            ☐ See
+            ▸ See
+            0/3 done
+            I see a nest.
+            ☑ See
+            ▸ Mend
+            ☐ Sing
+            1/4 done
+            ☑ Mend
+            ☑ See
+            3/4 done
+            ▸ Nest
+            ☐ Fly
+        "#]],
+    );
+    check(
+        script,
+        &expect![[r#"
+            ☐ See
+            ☐ Mend
+            ☐ See
+            ▸ See
+            0/3 done
+
+            I see a nest.
+
+            ☑ Mend
         "#]],
     );
 }
