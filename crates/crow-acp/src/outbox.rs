@@ -99,6 +99,8 @@ pub enum Subject {
     Call,
     /// What a repository supplies. Whoever says yes to everything unseen has not said yes to this.
     Trust,
+    /// Something that Crow would do beyond what was asked for. Nothing fails without it.
+    Offer,
 }
 
 /// Whether "always" is among the answers.

@@ -16,9 +16,10 @@ const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
 
-/// What the `_meta` of a question about trust says, for our own client.
+/// What the `_meta` of a question says that is not about a call, for our own client.
 const ASKS: &str = "crow/asks";
 const TRUST: &str = "trust";
+const OFFER: &str = "offer";
 
 pub(crate) fn permission_request(
     session: &SessionId,
@@ -39,6 +40,7 @@ pub(crate) fn permission_request(
         Subject::Trust => {
             ["Use in this session", "Not in this session", "Use until it changes", "Never, until it changes"]
         }
+        Subject::Offer => ["Yes", "No", "Yes, always in this session", "Never in this session"],
     };
     let once = [
         option(ALLOW_ONCE, allow, wire::PermissionOptionKind::AllowOnce),
@@ -57,6 +59,7 @@ pub(crate) fn permission_request(
     match question.subject {
         Subject::Call => request,
         Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
+        Subject::Offer => request.meta(meta(json!({ ASKS: OFFER }))),
     }
 }
 
@@ -86,7 +89,8 @@ pub(crate) fn permission_request_of_child(
     let call = wire::ToolCallUpdate::new(call.to_string(), fields);
     let request = wire::RequestPermissionRequest::new(session_id(session), call, options.collect::<Vec<_>>());
     match question.subject {
-        Subject::Call => request,
+        // Whether its work fails without it, the child alone knows.
+        Subject::Call | Subject::Offer => request,
         Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
     }
 }
@@ -111,7 +115,11 @@ pub(crate) fn answered_for_child(
 /// Reads what a yes would be about.
 pub(super) fn subject(request: &wire::RequestPermissionRequest) -> Subject {
     let asks = request.meta.as_ref().and_then(|meta| meta.get(ASKS)).and_then(Value::as_str);
-    if asks == Some(TRUST) { Subject::Trust } else { Subject::Call }
+    match asks {
+        Some(TRUST) => Subject::Trust,
+        Some(OFFER) => Subject::Offer,
+        Some(_) | None => Subject::Call,
+    }
 }
 
 pub(crate) fn answered(
@@ -150,3 +158,6 @@ pub(crate) fn permission_response(chosen: Option<String>) -> wire::RequestPermis
         None => wire::RequestPermissionOutcome::Cancelled,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,15 +21,29 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    /// Tells whether it is about a call, which a yes to everything is an answer to.
-    pub(super) fn is_of_call(&self) -> bool {
+    /// Tells whether a yes to everything is an answer to it.
+    pub(super) fn takes_any_yes(&self) -> bool {
         match self {
-            Self::Call { question, .. } => question.subject == Subject::Call,
+            Self::Call { question, .. } => match question.subject {
+                Subject::Call | Subject::Offer => true,
+                Subject::Trust => false,
+            },
             Self::Form { .. } => false,
         }
     }
 
-    /// Says yes to a call.
+    /// Tells whether the work suffers when nobody answers it.
+    pub(super) fn is_needed(&self) -> bool {
+        match self {
+            Self::Call { question, .. } => match question.subject {
+                Subject::Call => true,
+                Subject::Offer | Subject::Trust => false,
+            },
+            Self::Form { .. } => false,
+        }
+    }
+
+    /// Says yes, where that is an answer.
     pub(super) fn allow(self) {
         match self {
             Self::Call { question, answer } => reply(answer, question::once(&question, Allows::Yes)),

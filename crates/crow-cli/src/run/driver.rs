@@ -236,12 +236,12 @@ impl Driver {
             return Ok(None);
         }
         // A yes to everything is no yes to what nobody has looked at.
-        if self.plan.args.yes && asked.is_of_call() {
+        if self.plan.args.yes && asked.takes_any_yes() {
             asked.allow();
             return Ok(None);
         }
         if !speak::somebody() {
-            if asked.is_of_call() {
+            if asked.is_needed() {
                 self.refused = Refused::Something;
             }
             asked.give_up("there is no terminal to ask on");

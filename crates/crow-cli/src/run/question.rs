@@ -13,7 +13,8 @@ use super::{
 /// Draws the question. A command is never shortened: half of it is not what is allowed.
 pub(super) fn lines(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
     match question.subject {
-        Subject::Call => call(question, paint),
+        Subject::Call => call(question, "May Crow do this?", paint),
+        Subject::Offer => call(question, "Shall Crow do this?", paint),
         Subject::Trust => trust(question, paint),
     }
 }
@@ -49,11 +50,11 @@ fn said(question: &PermissionQuestion) -> Vec<String> {
     texts.flat_map(|text| text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>()).collect()
 }
 
-fn call(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
+fn call(question: &PermissionQuestion, heading: &str, paint: Paint) -> Vec<String> {
     let empty = Map::new();
     let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
     let text = |name: &str| input.get(name).and_then(Value::as_str);
-    let heading = paint.on(Style::new().yellow().bold(), "May Crow do this?");
+    let heading = paint.on(Style::new().yellow().bold(), heading);
     let title = visible(&question.title).replace('\n', " ");
     let mut lines = Vec::new();
     let mut drawn: Vec<&str> = Vec::new();

@@ -190,7 +190,11 @@ impl Agent {
                 option("reject_once", "Reject", "reject_once"),
             ])
         };
-        json!({"sessionId": session, "toolCall": call, "options": options})
+        let mut question = json!({"sessionId": session, "toolCall": call, "options": options});
+        if self.is("offers") {
+            question["_meta"] = json!({"crow/asks": "offer"});
+        }
+        question
     }
 
     fn hoard(&mut self, session: &str, n_wanted: usize) {

@@ -159,3 +159,13 @@ fn what_a_repository_supplies_is_shown_with_what_would_run_first() {
     "#]]
     .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
 }
+
+#[test]
+fn what_can_be_left_is_asked_otherwise() {
+    let mut asked = question("Go on with /speckit.plan", json!({}));
+    asked.subject = Subject::Offer;
+    expect![[r#"
+        Shall Crow do this? Go on with /speckit.plan
+    "#]]
+    .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
+}
