@@ -264,10 +264,12 @@ impl Ear {
         {
             self.pass_on(ClientEvent::Said(said)).await?;
         }
-        match v1::heard(update.update) {
-            Some(heard) => self.pass_on(ClientEvent::Heard { session, heard }).await,
-            None => Ok(()),
+        let (message, outcome) = (v1::message(&update.update), v1::outcome(&update.update));
+        for heard in v1::heard(update.update).into_iter().chain(outcome.map(Heard::Outcome)) {
+            let (session, message) = (session.clone(), message.clone());
+            self.pass_on(ClientEvent::Heard { session, message, heard }).await?;
         }
+        Ok(())
     }
 
     async fn wanted(&self, session: &wire::SessionId, request: Request) -> Handled {

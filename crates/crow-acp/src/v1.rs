@@ -5,9 +5,7 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{
-    CommandInfo, CompactionStage, Failure, FailureKind, Handoff, Part, SessionId, TurnEnd, Update,
-};
+use crow_core::{CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
@@ -24,6 +22,7 @@ mod opening;
 mod permission;
 mod plan;
 mod refused;
+mod report;
 mod tree;
 
 pub(crate) use beyond::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steered};
@@ -32,7 +31,7 @@ pub(crate) use client_side::{
     terminal_id, terminal_output, wait_for_exit, write_file,
 };
 pub(crate) use elicitation::{asked_form, form_request, form_response, formed};
-pub(crate) use heard::{heard, question, stop_reason};
+pub(crate) use heard::{heard, message, question, stop_reason};
 pub(crate) use opened::session_options;
 pub(crate) use opening::{
     abilities, config_options, initialized, place, session_forked, session_loaded, session_opened,
@@ -43,6 +42,7 @@ pub(crate) use permission::{
     permission_response,
 };
 pub(crate) use refused::with_kind;
+pub(crate) use report::outcome;
 pub(crate) use tree::{
     ClaimRequest, ClaimResponse, ReleaseNotification, agent_abilities, hello, until, until_meta,
 };
@@ -128,11 +128,7 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Text { message, text } => wire::SessionUpdate::AgentMessageChunk(
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
-        Update::Report { message, text, next } => wire::SessionUpdate::AgentMessageChunk(
-            wire::ContentChunk::new(text.into())
-                .message_id(wire::MessageId::new(message.as_str()))
-                .meta(handoffs(&next)),
-        ),
+        Update::Report { message, text, outcome, next } => report::spelled(&message, text, (outcome, &next)),
         Update::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
@@ -173,13 +169,6 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Compaction { id, stage, text } if client.compactions => compaction(id, stage, text),
         Update::Compaction { text, .. } => notice(client, wire::NoticeSeverity::Info, text),
     })
-}
-
-/// Spells what usually comes next, for clients that offer it.
-fn handoffs(next: &[Handoff]) -> Option<wire::Meta> {
-    let next = next.iter().map(|next| json!({ "label": next.label, "command": next.command }));
-    let next: Vec<Value> = next.collect();
-    if next.is_empty() { None } else { opening::meta(json!({ "speckit": { "handoffs": next } })) }
 }
 
 /// Without the client's word that it knows notices, a thought is what every client shows.

@@ -50,4 +50,6 @@ pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown,
 pub use tree::Tree;
 pub use trust::{ContentHash, Ledger, Supply, Trust, Word, trust};
 pub use turn::{Compacted, Limits, Next, Turn, TurnEnd};
-pub use update::{CommandInfo, CompactionStage, Handoff, ModelInfo, Options, Prints, ThoughtLevel, Update};
+pub use update::{
+    CommandInfo, CompactionStage, Handoff, ModelInfo, Options, Prints, ReportOutcome, ThoughtLevel, Update,
+};

@@ -27,6 +27,8 @@ pub enum Update {
         message: MessageId,
         /// What it says.
         text: String,
+        /// How the work ended.
+        outcome: ReportOutcome,
         /// Commands that usually come next, the likeliest first.
         next: Vec<Handoff>,
     },
@@ -142,6 +144,35 @@ pub enum Update {
         /// The same in a sentence.
         text: String,
     },
+}
+
+/// How work ended that Crow reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportOutcome {
+    /// It is whole.
+    Done,
+    /// Something is left to do.
+    Left,
+    /// It was not begun.
+    Refused,
+}
+
+impl ReportOutcome {
+    const ALL: [Self; 3] = [Self::Done, Self::Left, Self::Refused];
+
+    /// Spells the outcome as clients and scripts read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Left => "left",
+            Self::Refused => "refused",
+        }
+    }
+
+    /// Reads what [`ReportOutcome::as_str`] spelled.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+    }
 }
 
 /// How far a compaction is. Each that has started ends as one of the others.

@@ -63,6 +63,7 @@ const SPEAKS_ON: &str = "/dev/fd/3";
 /// - `hoards=N`: asks for so many terminals, gives none back and tells how many it got
 /// - `spawns=FOLDER`: leaves the command of a [`crate::leash::Leash`] running in the folder; `strays=FOLDER`: in a
 ///   session of its own
+/// - `offers`: what it asks for is only an offer; `reports=OUTCOME`: ends a prompt with a report, a message of its own
 /// - `usage`: tells how many tokens it used; `where`: tells its folders; `env=NAME`: tells a variable, and so each of them
 ///
 /// # Panics

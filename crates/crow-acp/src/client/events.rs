@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crow_core::{CommandInfo, Content, PlanEntry, SessionId, Status, ToolKind};
+use crow_core::{CommandInfo, Content, PlanEntry, ReportOutcome, SessionId, Status, ToolKind};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -17,6 +17,8 @@ pub enum ClientEvent {
     Heard {
         /// Of which session.
         session: SessionId,
+        /// Which message the words are of, where the agent says so.
+        message: Option<String>,
         /// What was said.
         heard: Heard,
     },
@@ -102,6 +104,8 @@ pub enum Heard {
     Notice(String),
     /// How an attempt ended to make the conversation shorter for the model.
     Compaction(String),
+    /// How the work ended that was just reported.
+    Outcome(ReportOutcome),
 }
 
 /// A call that needs a person's word.

@@ -61,6 +61,16 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
     })
 }
 
+/// Names the message that an update is part of, where the agent does.
+pub(crate) fn message(update: &wire::SessionUpdate) -> Option<String> {
+    match update {
+        wire::SessionUpdate::AgentMessageChunk(chunk) | wire::SessionUpdate::AgentThoughtChunk(chunk) => {
+            chunk.message_id.as_ref().map(|id| id.0.to_string())
+        }
+        _ => None,
+    }
+}
+
 pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, PermissionQuestion) {
     let subject = subject(&request);
     let fields = request.tool_call.fields;

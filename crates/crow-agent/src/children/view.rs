@@ -84,7 +84,8 @@ impl View {
             | Heard::Title(_)
             | Heard::Usage { .. }
             | Heard::Mode(_)
-            | Heard::Commands(_) => return false,
+            | Heard::Commands(_)
+            | Heard::Outcome(_) => return false,
         }
         true
     }

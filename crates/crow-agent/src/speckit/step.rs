@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crow_acp::{Answered, OfferAlways, Question, Subject};
 use crow_core::{
     CallId, Content, Entry, Facets, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus,
-    Prints, Prompt, Status, ToolKind, Touch, TurnEnd, Update,
+    Prints, Prompt, ReportOutcome, Status, ToolKind, Touch, TurnEnd, Update,
 };
 use crow_speckit::{
     Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, PromptKind, SET_ASIDE,
@@ -234,7 +234,7 @@ impl Step<'_> {
         let text = visible(&format!("{text}{}", report::next_line(&next)));
         // The model knows it from here on, and a replay shows it.
         self.say(talk, vec![hidden(REPORT, text.clone())], &[]).await?;
-        self.cx.client.tell(self.cx.session, Update::Report { message, text, next });
+        self.cx.client.tell(self.cx.session, Update::Report { message, text, outcome: outcome.told(), next });
         let event = SpeckitEvent {
             ts: clock::now(),
             command: self.command.as_str().to_owned(),
@@ -323,9 +323,13 @@ pub(super) enum Outcome {
 
 impl Outcome {
     fn as_str(self) -> &'static str {
+        self.told().as_str()
+    }
+
+    fn told(self) -> ReportOutcome {
         match self {
-            Self::Done => "done",
-            Self::Left => "left",
+            Self::Done => ReportOutcome::Done,
+            Self::Left => ReportOutcome::Left,
         }
     }
 }

@@ -135,7 +135,11 @@ fn is_seen(event: &ClientEvent) -> bool {
             | Heard::Call { .. }
             | Heard::Prompt(_)
             | Heard::Plan(_) => true,
-            Heard::Title(_) | Heard::Usage { .. } | Heard::Mode(_) | Heard::Commands(_) => false,
+            Heard::Title(_)
+            | Heard::Usage { .. }
+            | Heard::Mode(_)
+            | Heard::Commands(_)
+            | Heard::Outcome(_) => false,
         },
     }
 }

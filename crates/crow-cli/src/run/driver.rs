@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, io, time::Duration};
 
 use crow_acp::{ClientEvent, Connection, Heard, OpenedSession, StopReason, Until};
-use crow_core::{Failure, FailureKind, SessionId};
+use crow_core::{Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
@@ -34,6 +34,10 @@ pub(super) struct Driver {
     pub(super) plan: Plan,
     pub(super) typed: Typed,
     refused: Refused,
+    /// How the work ended that was reported last in the turn.
+    outcome: Option<ReportOutcome>,
+    /// The message that the agent spoke last.
+    message: Option<String>,
     /// The question that stands on the screen; what ends a turn leaves it there, it may be about something else.
     pub(super) asked: Option<Asked>,
     /// Questions that came with the end of a turn.
@@ -68,7 +72,19 @@ impl Driver {
         plan: Plan,
     ) -> Self {
         let (typed, kept) = (Typed::default(), VecDeque::new());
-        Self { connection, heard, signals, plan, typed, refused: Refused::Nothing, asked: None, kept }
+        let refused = Refused::Nothing;
+        Self {
+            connection,
+            heard,
+            signals,
+            plan,
+            typed,
+            refused,
+            outcome: None,
+            message: None,
+            asked: None,
+            kept,
+        }
     }
 
     /// Opens the session and goes through its prompts.
@@ -136,7 +152,7 @@ impl Driver {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupt = Interrupt::Cancels;
-        self.refused = Refused::Nothing;
+        (self.refused, self.outcome) = (Refused::Nothing, None);
         self.plan.speaker.begin()?;
         let ended = loop {
             tokio::select! {
@@ -217,8 +233,8 @@ impl Driver {
                 self.plan.speaker.heard(Heard::Notice(line))?;
                 return Ok(None);
             }
-            ClientEvent::Heard { heard, .. } => {
-                self.plan.speaker.heard(heard)?;
+            ClientEvent::Heard { message, heard, .. } => {
+                self.on_heard(message, heard)?;
                 return Ok(None);
             }
             ClientEvent::Permission { question, answer, .. } => Asked::Call { question, answer },
@@ -252,6 +268,17 @@ impl Driver {
         Ok(Some(asked))
     }
 
+    fn on_heard(&mut self, message: Option<String>, heard: Heard) -> Result<(), Exit> {
+        if let Heard::Outcome(outcome) = heard {
+            self.outcome = Some(outcome);
+        }
+        if message.is_some() && message != self.message {
+            self.plan.speaker.part()?;
+            self.message = message;
+        }
+        Ok(self.plan.speaker.heard(heard)?)
+    }
+
     /// Puts a question on the screen.
     pub(super) fn show_question(&mut self, asked: &Asked) -> Result<(), Exit> {
         self.plan.speaker.pause()?;
@@ -283,7 +310,11 @@ impl Driver {
                 let exit = Exit::new(Code::Denied, "a call needed permission and nobody could be asked");
                 Err(exit.with_hint("allow it with -y, or choose a --mode"))
             }
-            (StopReason::EndTurn, Refused::Nothing) => Ok(()),
+            (StopReason::EndTurn, Refused::Nothing) => match self.outcome {
+                // The report has said what is missing.
+                Some(ReportOutcome::Left | ReportOutcome::Refused) => Err(Exit::quiet(Code::Failed)),
+                Some(ReportOutcome::Done) | None => Ok(()),
+            },
             (StopReason::MaxTokens, Refused::Nothing) => {
                 Err(Exit::new(Code::Failed, "the model's output limit cut the answer"))
             }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crow_acp::{Heard, StopReason};
-use crow_core::{Content, Failure, PlanStatus, SessionId};
+use crow_core::{Content, Failure, PlanStatus, ReportOutcome, SessionId};
 use serde_json::{Value, json};
 
 use super::{Onward, Speaker};
@@ -14,11 +14,13 @@ pub(super) struct JsonLines<W> {
     session: String,
     /// What the model said last in the turn, which is its answer.
     text: String,
+    /// How the work ended that was reported last in the turn.
+    outcome: Option<ReportOutcome>,
 }
 
 impl<W: Write> JsonLines<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, session: String::new(), text: String::new() }
+        Self { out, session: String::new(), text: String::new(), outcome: None }
     }
 
     fn line(&mut self, event: &Value) -> io::Result<()> {
@@ -71,6 +73,10 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
             }
             Heard::Usage { used, size, .. } => json!({"type": "usage", "used": used, "size": size}),
+            Heard::Outcome(outcome) => {
+                self.outcome = Some(outcome);
+                return Ok(());
+            }
             Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) => return Ok(()),
         };
         self.line(&event)
@@ -79,13 +85,17 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
     fn result(&mut self, reason: StopReason) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
         let session = &self.session;
-        let event =
+        let mut event =
             json!({"type": "result", "session": session, "stop_reason": reason.as_str(), "text": text});
+        if let Some(outcome) = self.outcome.take() {
+            event["outcome"] = outcome.as_str().into();
+        }
         self.line(&event)
     }
 
     fn error(&mut self, failure: &Failure) -> io::Result<()> {
         self.text.clear();
+        self.outcome = None;
         self.line(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}))
     }
 
@@ -96,6 +106,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
     fn begin(&mut self) -> io::Result<()> {
         // What was said between turns answers nobody.
         self.text.clear();
+        self.outcome = None;
         Ok(())
     }
 
@@ -104,6 +115,10 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
     }
 
     fn stopping(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn part(&mut self) -> io::Result<()> {
         Ok(())
     }
 

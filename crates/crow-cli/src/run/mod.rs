@@ -119,6 +119,8 @@ pub(crate) trait Speaker: Send {
     fn stopping(&mut self) -> io::Result<()>;
     /// The person is going to read and type something on stderr.
     fn pause(&mut self) -> io::Result<()>;
+    /// What the agent says next is of another message.
+    fn part(&mut self) -> io::Result<()>;
     /// Something the agent says.
     fn heard(&mut self, heard: Heard) -> io::Result<()>;
     /// A turn ended.

@@ -210,6 +210,13 @@ impl<O: Write, E: Write> Screen<O, E> {
 }
 
 impl Held {
+    /// Has what comes next begin on a line of its own.
+    fn part(&mut self) {
+        if !self.0.contains('\n') {
+            self.0.push('\n');
+        }
+    }
+
     /// Gives the text that can be written now: with the space before it, without the space after it.
     fn next(&mut self, text: &str, open: Open, kind: Open) -> Option<String> {
         let mut whole = std::mem::take(&mut self.0);
@@ -275,8 +282,14 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
             | Heard::Title(_)
             | Heard::Usage { .. }
             | Heard::Mode(_)
-            | Heard::Commands(_) => Ok(()),
+            | Heard::Commands(_)
+            | Heard::Outcome(_) => Ok(()),
         }
+    }
+
+    fn part(&mut self) -> io::Result<()> {
+        self.held.part();
+        Ok(())
     }
 
     fn pause(&mut self) -> io::Result<()> {

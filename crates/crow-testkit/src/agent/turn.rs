@@ -59,6 +59,14 @@ impl Agent {
             let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "no fuel"}});
             return self.say(json!({"jsonrpc": "2.0", "id": id, "error": error}));
         }
+        if let Some(outcome) = self.said_of("reports") {
+            let report = json!({
+                "sessionUpdate": "agent_message_chunk", "messageId": "note-1",
+                "content": {"type": "text", "text": "It is over."},
+                "_meta": {"speckit": {"outcome": outcome}},
+            });
+            self.update(session, report);
+        }
         let mut ended = json!({"stopReason": if self.is_cut { "cancelled" } else { "end_turn" }});
         if self.is("usage") {
             self.update(session, json!({"sessionUpdate": "usage_update", "used": USED, "size": 32_000}));

@@ -75,3 +75,24 @@ fn a_failed_turn_leaves_no_words_to_the_next() {
         "#]],
     );
 }
+
+#[test]
+fn the_result_says_how_reported_work_ended() {
+    check(
+        |lines| {
+            lines.heard(Heard::Text("T001 failed.".into()))?;
+            lines.heard(Heard::Outcome(ReportOutcome::Done))?;
+            lines.heard(Heard::Outcome(ReportOutcome::Left))?;
+            lines.result(StopReason::EndTurn)?;
+            lines.heard(Heard::Outcome(ReportOutcome::Refused))?;
+            lines.begin()?;
+            lines.result(StopReason::EndTurn)
+        },
+        &expect![[r#"
+            {"type":"session","session":"brave-otter"}
+            {"type":"message","text":"T001 failed."}
+            {"type":"result","session":"brave-otter","stop_reason":"end_turn","text":"T001 failed.","outcome":"left"}
+            {"type":"result","session":"brave-otter","stop_reason":"end_turn","text":""}
+        "#]],
+    );
+}

@@ -32,6 +32,7 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
         "beat" => screen.beat(),
         "stopping" => screen.stopping(),
         "pause" => screen.pause(),
+        "part" => screen.part(),
         "text" => screen.heard(Heard::Text(text_of(rest))),
         "thought" => screen.heard(Heard::Thought(text_of(rest))),
         "notice" => screen.heard(Heard::Notice(text_of(rest))),
@@ -193,7 +194,6 @@ fn the_plan_stands_below_the_calls_until_they_end() {
             ✓ `make`
             ☑ See
             ▸ Mend
-            ☑ See
             ☑ Mend
             2/2 done
         "#]],
@@ -246,8 +246,66 @@ fn a_plan_is_written_whole_once() {
 
             I see a nest.
 
+            ☑ See
+            ▸ Mend
+            ☐ Sing
+            1/4 done
             ☑ Mend
+            ☑ See
+            3/4 done
+            ▸ Nest
+            ☐ Fly
         "#]],
+    );
+}
+
+#[test]
+fn messages_do_not_run_together() {
+    let script = r"
+        part
+        text Spec written.
+        part
+        text still
+        text  here.
+        part
+        text \n**A report**\n
+        part
+        text Another.
+        thought Hm.
+        part
+        thought Hm hm.
+        part
+        text Done.
+        end
+    ";
+    check_file(
+        script,
+        &expect![[r#"
+        Spec written.
+        still here.
+
+        **A report**
+        Another.
+        Hm.
+        Hm hm.
+
+        Done.
+    "#]],
+    );
+    check(
+        script,
+        &expect![[r#"
+        Spec written.
+        still here.
+
+        A report
+        Another.
+
+        Hm.
+        Hm hm.
+
+        Done.
+    "#]],
     );
 }
 

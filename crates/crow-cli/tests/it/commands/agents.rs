@@ -1,6 +1,7 @@
 //! Agents of others: what is said of them, and what becomes of each kind when it is driven.
 
 mod alive;
+mod told;
 
 use std::fs;
 

@@ -1,0 +1,81 @@
+//! Spells what Crow reports of work that is over, and reads how that ended. Every client shows the words; whoever reads
+//! the rest can offer what comes next and tell a script how it went.
+
+use agent_client_protocol as sdk;
+use crow_core::{Handoff, MessageId, ReportOutcome};
+use sdk::v1::schema as wire;
+use serde_json::json;
+
+use crate::v1::opening::meta;
+
+const SPECKIT: &str = "speckit";
+const OUTCOME: &str = "outcome";
+
+pub(super) fn spelled(
+    message: &MessageId,
+    text: String,
+    (outcome, next): (ReportOutcome, &[Handoff]),
+) -> wire::SessionUpdate {
+    let mut said = json!({ OUTCOME: outcome.as_str() });
+    if !next.is_empty() {
+        let next = next.iter().map(|next| json!({ "label": next.label, "command": next.command }));
+        said["handoffs"] = next.collect();
+    }
+    wire::SessionUpdate::AgentMessageChunk(
+        wire::ContentChunk::new(text.into())
+            .message_id(wire::MessageId::new(message.as_str()))
+            .meta(meta(json!({ SPECKIT: said }))),
+    )
+}
+
+/// Reads how reported work ended; nothing where an update reports none.
+pub(crate) fn outcome(update: &wire::SessionUpdate) -> Option<ReportOutcome> {
+    let wire::SessionUpdate::AgentMessageChunk(chunk) = update else { return None };
+    let said = chunk.meta.as_ref()?.get(SPECKIT)?.get(OUTCOME)?;
+    said.as_str().and_then(ReportOutcome::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use expect_test::{Expect, expect};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Spells a report, and reads back how it ended.
+    #[track_caller]
+    fn check(ended: ReportOutcome, next: &[&str], expected: &Expect) {
+        let next = next.iter().map(|next| Handoff { label: "go".into(), command: (*next).into() });
+        let next: Vec<Handoff> = next.collect();
+        let update = spelled(&MessageId::new("note-1"), "It is over.".into(), (ended, &next));
+        assert_eq!(outcome(&update), Some(ended));
+        expected.assert_eq(&serde_json::to_value(&update).unwrap()["_meta"].to_string());
+    }
+
+    #[test]
+    fn a_report_says_how_it_ended_and_what_comes_next() {
+        check(
+            ReportOutcome::Done,
+            &["speckit.plan"],
+            &expect![[
+                r#"{"speckit":{"outcome":"done","handoffs":[{"label":"go","command":"speckit.plan"}]}}"#
+            ]],
+        );
+        check(ReportOutcome::Left, &[], &expect![[r#"{"speckit":{"outcome":"left"}}"#]]);
+        check(ReportOutcome::Refused, &[], &expect![[r#"{"speckit":{"outcome":"refused"}}"#]]);
+    }
+
+    #[test]
+    fn what_is_no_outcome_is_none() {
+        let chunk = |said: Value| {
+            let chunk = wire::ContentChunk::new("Hi".into()).meta(meta(said));
+            outcome(&wire::SessionUpdate::AgentMessageChunk(chunk))
+        };
+        assert_eq!(chunk(json!({})), None);
+        assert_eq!(chunk(json!({ "speckit": "done" })), None);
+        assert_eq!(chunk(json!({ "speckit": { "outcome": 1 } })), None);
+        assert_eq!(chunk(json!({ "speckit": { "outcome": "great" } })), None);
+    }
+}

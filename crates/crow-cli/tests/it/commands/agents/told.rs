@@ -1,0 +1,93 @@
+//! What an agent tells of its work and of its questions beyond the protocol, and what `run` makes of it.
+
+use expect_test::expect;
+
+use super::check_run;
+
+#[test]
+fn the_end_of_reported_work_is_the_end_of_the_run() {
+    check_run(
+        &["reports=done"],
+        "hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+
+        It is over.
+    "#]],
+    );
+    check_run(
+        &["reports=left"],
+        "hi",
+        &expect![[r#"
+        exit 1
+        echo: hi
+
+        It is over.
+    "#]],
+    );
+    check_run(
+        &["reports=refused"],
+        "-j hi",
+        &expect![[r#"
+        exit 1
+        {"type":"session","session":"session-1"}
+        {"type":"message","text":"echo: "}
+        {"type":"message","text":"hi"}
+        {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"in_progress","input":{"path":"notes.txt"},"content":[]}
+        {"type":"tool_call","id":"call-1","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
+        {"type":"message","text":"It is over."}
+        {"type":"result","session":"session-1","stop_reason":"end_turn","text":"It is over.","outcome":"refused"}
+    "#]],
+    );
+    check_run(
+        &["reports=left", "asks"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: error -32603: there is no terminal to ask on
+
+        It is over.
+        error: a call needed permission and nobody could be asked
+        hint: allow it with -y, or choose a --mode
+    "#]],
+    );
+}
+
+#[test]
+fn an_offer_that_nobody_hears_is_no_error() {
+    check_run(
+        &["asks"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: error -32603: there is no terminal to ask on
+        error: a call needed permission and nobody could be asked
+        hint: allow it with -y, or choose a --mode
+    "#]],
+    );
+    check_run(
+        &["asks", "offers"],
+        "hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+
+        ; session/request_permission: error -32603: there is no terminal to ask on
+    "#]],
+    );
+    check_run(
+        &["asks", "offers"],
+        "-y hi",
+        &expect![[r#"
+        exit 0
+        echo: hi
+
+        ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"allow_once"}}
+    "#]],
+    );
+}
