@@ -28,7 +28,7 @@ pub(crate) use self::asking::Open;
 use self::record::off;
 pub(crate) use self::scope::Scope;
 pub(crate) use self::step::reported;
-use self::work::{Said, Words, note_to};
+use self::work::{Said, Words, note_to, refuse};
 use crate::kit::Kit;
 use crate::run_turn::{Conversation, TurnCx, store_failure};
 
@@ -137,7 +137,7 @@ pub(crate) async fn run(
 ) -> Result<TurnEnd, Failure> {
     let said = Said { spoken, untold };
     if cx.standing.borrow().mode == Mode::Plan && wanted.writes() {
-        note_to(cx, "Plan mode only reads, and this writes files; change the mode first, with /mode.");
+        refuse(cx, "Plan mode only reads, and this writes files; change the mode first, with /mode.");
         return Ok(TurnEnd::Done);
     }
     let done = match wanted {
@@ -160,7 +160,7 @@ pub(crate) async fn run(
         Wanted::Answer(open) => work::go_on(cx, talk, (open, said), words).await?,
     };
     Ok(done.unwrap_or_else(|why| {
-        note_to(cx, &sentence(&why));
+        refuse(cx, &sentence(&why));
         TurnEnd::Done
     }))
 }

@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 
-use crow_acp::{Answered, OfferAlways};
+use crow_acp::{Answered, OfferAlways, Subject};
 use crow_core::{
     CallId, Confinement, Content, Facets, Failure, Outcome, Part, Prints, SessionId, Status, ToolKind, Touch,
     Update,
@@ -20,7 +20,7 @@ use crate::kit::Parallel;
 use crate::run_turn::Conversation;
 use crate::speckit::implement;
 use crate::speckit::scope::TaskResult;
-use crate::speckit::step::Step;
+use crate::speckit::step::{Step, confirm};
 use crate::tasks;
 
 /// Children that one step of the list starts at once; the limits of the tree count as well.
@@ -51,7 +51,7 @@ pub(super) async fn ask(step: &Step<'_>, asked: &[Task], talk: &Conversation) ->
     let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
     let lines = asked.iter().map(|task| format!("{} {}", task.id, task.text));
     let content = vec![Content::Text(lines.collect::<Vec<_>>().join("\n"))];
-    let answered = step.confirm((&title, content), OfferAlways::Yes, talk).await;
+    let answered = confirm(&step.cx, (&title, content), (Subject::Offer, OfferAlways::Yes), talk).await;
     Leave {
         is_given: matches!(answered, Answered::AllowAlways | Answered::AllowOnce),
         // Whoever cannot be asked now cannot be asked later.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crow_acp::{Answered, OfferAlways};
+use crow_acp::{Answered, OfferAlways, Subject};
 use crow_core::{Content, Failure, TurnEnd};
 use crow_speckit::{
     AgentContext, Command, ExtensionCommand, Facts, Hook, Hooks, Invocation, Part, Project, SpeckitError,
@@ -16,7 +16,7 @@ use crate::speckit::ground::Ground;
 use crate::speckit::record::off;
 use crate::speckit::source::unapproved;
 use crate::speckit::step::{confirm, hidden};
-use crate::speckit::work::{Said, Words, note_to, say_first};
+use crate::speckit::work::{Said, Words, note_to, refuse, say_first};
 use crate::supplies::Approved;
 
 /// The command that Crow does without a model, beside those of git.
@@ -180,7 +180,7 @@ fn stopped(cx: &TurnCx<'_>, (moment, hook): (&Moment<'_>, &Hook), why: &str) -> 
         note_to(cx, &format!("The hook {} was not run: {why}.", hook.command));
         return None;
     }
-    note_to(cx, &format!("{} stops here: its hook {} cannot run: {why}.", moment.command, hook.command));
+    refuse(cx, &format!("{} stops here: its hook {} cannot run: {why}.", moment.command, hook.command));
     Some(TurnEnd::Done)
 }
 
@@ -189,7 +189,7 @@ async fn is_wanted(cx: &TurnCx<'_>, talk: &Conversation, (moment, hook): (&Momen
     let title = format!("Run {} {} {}", hook.command, moment.when, moment.command);
     let about = [&hook.prompt, &hook.description].into_iter().filter(|text| !text.is_empty());
     let content = about.map(|text| Content::Text(text.clone())).collect();
-    let answered = confirm(cx, (&title, content), OfferAlways::No, talk).await;
+    let answered = confirm(cx, (&title, content), (Subject::Offer, OfferAlways::No), talk).await;
     matches!(answered, Answered::AllowOnce | Answered::AllowAlways)
 }
 

@@ -1,7 +1,7 @@
 //! `/speckit.implement`: the open tasks one after the other, each handed out by Crow, reported by the model and marked by
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
-use crow_acp::{Answered, OfferAlways};
+use crow_acp::{Answered, OfferAlways, Subject};
 use crow_core::{Content, Entry, Failure, Touch, TurnEnd};
 use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
 use tokio::sync::mpsc;
@@ -13,7 +13,7 @@ use crate::speckit::beside;
 use crate::speckit::record::off;
 use crate::speckit::scope::TaskResult;
 use crate::speckit::step::{Step, confirm, failed, hidden};
-use crate::speckit::work::note_to;
+use crate::speckit::work::refuse;
 
 /// What became of the tasks of one run.
 #[derive(Debug, Default)]
@@ -61,7 +61,9 @@ pub(super) async fn gate(
         ));
     }
     let title = format!("Implement although {n_open} checklist items are open");
-    let answered = confirm(cx, (&title, vec![Content::Text(table.clone())]), OfferAlways::No, talk).await;
+    let answered =
+        confirm(cx, (&title, vec![Content::Text(table.clone())]), (Subject::Call, OfferAlways::No), talk)
+            .await;
     let why = match answered {
         Answered::AllowOnce | Answered::AllowAlways => return Ok(None),
         Answered::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
@@ -71,7 +73,7 @@ pub(super) async fn gate(
         }
     };
     let command = Command::Implement;
-    note_to(cx, &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{why}"));
+    refuse(cx, &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{why}"));
     Ok(Some(TurnEnd::Done))
 }
 

@@ -93,7 +93,7 @@ impl Step<'_> {
             ),
             _ => format!("\n{command} was not finished. Say it again to go on with what is there.\n"),
         };
-        self.report((text, Vec::new()), Outcome::Left, talk).await?;
+        self.report((text, Vec::new()), ReportOutcome::Left, talk).await?;
         Ok(end)
     }
 
@@ -144,16 +144,6 @@ impl Step<'_> {
         let message = self.cx.kit.next_note();
         let text = format!("\n{}\n", visible(text.trim()));
         self.cx.client.tell(self.cx.session, Update::Text { message, text });
-    }
-
-    /// Asks whether something may be, as a call that no reply made.
-    pub(super) async fn confirm(
-        &self,
-        (title, content): (&str, Vec<Content>),
-        offer_always: OfferAlways,
-        talk: &Conversation,
-    ) -> Answered {
-        confirm(&self.cx, (title, content), offer_always, talk).await
     }
 
     /// Names a call that no reply makes.
@@ -227,14 +217,14 @@ impl Step<'_> {
     pub(super) async fn report(
         &self,
         (text, next): (String, Vec<Handoff>),
-        outcome: Outcome,
+        outcome: ReportOutcome,
         talk: &mut Conversation,
     ) -> Result<(), Failure> {
         let message = talk.transcript.next_message();
         let text = visible(&format!("{text}{}", report::next_line(&next)));
         // The model knows it from here on, and a replay shows it.
         self.say(talk, vec![hidden(REPORT, text.clone())], &[]).await?;
-        self.cx.client.tell(self.cx.session, Update::Report { message, text, outcome: outcome.told(), next });
+        self.cx.client.tell(self.cx.session, Update::Report { message, text, outcome, next });
         let event = SpeckitEvent {
             ts: clock::now(),
             command: self.command.as_str().to_owned(),
@@ -312,28 +302,6 @@ impl Step<'_> {
     }
 }
 
-/// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// It is whole.
-    Done,
-    /// Something is left to do.
-    Left,
-}
-
-impl Outcome {
-    fn as_str(self) -> &'static str {
-        self.told().as_str()
-    }
-
-    fn told(self) -> ReportOutcome {
-        match self {
-            Self::Done => ReportOutcome::Done,
-            Self::Left => ReportOutcome::Left,
-        }
-    }
-}
-
 /// Takes out what would do something to whoever shows a text, or turn its letters around: names and words of a repository
 /// and of a model are in it.
 pub(super) fn visible(text: &str) -> String {
@@ -367,7 +335,7 @@ pub(super) fn hidden(name: &str, text: String) -> Part {
 pub(super) async fn confirm(
     cx: &TurnCx<'_>,
     (title, content): (&str, Vec<Content>),
-    offer_always: OfferAlways,
+    (subject, offer_always): (Subject, OfferAlways),
     talk: &Conversation,
 ) -> Answered {
     let call = call(cx, talk);
@@ -395,7 +363,7 @@ pub(super) async fn confirm(
     };
     cx.client.tell(cx.session, announced);
     let question = Question {
-        subject: Subject::Call,
+        subject,
         call,
         facets: &facets,
         arguments: &Map::new(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crow_acp::Spoken;
-use crow_core::{Failure, Part, TurnEnd, Update};
+use crow_core::{Failure, Part, ReportOutcome, TurnEnd, Update};
 use crow_speckit::{
     Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Snapshot, SpeckitError, When,
     check_needs, flip, needs_of,
@@ -28,7 +28,7 @@ use crate::speckit::record::{Record, off};
 use crate::speckit::report;
 use crate::speckit::scope::{Desk, Scope};
 use crate::speckit::source::Source;
-use crate::speckit::step::{Outcome, Step, hidden, visible};
+use crate::speckit::step::{Step, hidden, visible};
 use crate::speckit::tools;
 use crate::{spoken, undo};
 
@@ -384,7 +384,7 @@ async fn finish(
         next = &[];
     }
     let text = report::summed_up(step.command, &came_to, &problems);
-    let outcome = if is_whole { Outcome::Done } else { Outcome::Left };
+    let outcome = if is_whole { ReportOutcome::Done } else { ReportOutcome::Left };
     step.report((text, report::handoffs(next)), outcome, talk).await?;
     Ok(hooked.unwrap_or(end))
 }
@@ -400,7 +400,7 @@ async fn implemented(step: &Step<'_>, talk: &mut Conversation, words: Words<'_>)
     {
         end = other;
     }
-    let outcome = if progress.is_as_asked { Outcome::Done } else { Outcome::Left };
+    let outcome = if progress.is_as_asked { ReportOutcome::Done } else { ReportOutcome::Left };
     let text = report::implemented(&progress, &list, &end);
     // A run of tasks that stopped goes on first.
     let next = if is_whole { Command::Implement.next() } else { &[Command::Implement] };
@@ -432,4 +432,11 @@ pub(super) fn repairs_max(command: Command) -> usize {
 pub(super) fn note_to(cx: &TurnCx<'_>, text: &str) {
     let text = format!("{}\n", visible(text.trim_end()));
     cx.client.tell(cx.session, Update::Text { message: cx.kit.next_note(), text });
+}
+
+/// Says why something is not done.
+pub(super) fn refuse(cx: &TurnCx<'_>, why: &str) {
+    let text = format!("{}\n", visible(why.trim_end()));
+    let (message, outcome) = (cx.kit.next_note(), ReportOutcome::Refused);
+    cx.client.tell(cx.session, Update::Report { message, text, outcome, next: Vec::new() });
 }
