@@ -142,14 +142,16 @@ impl Run<'_, '_> {
             }
         };
         let mut end = step.turn(talk, vec![prompt], more_words).await?;
+        let mut has_run = has_run_something(talk);
         if end == TurnEnd::Done && step.scope.desk.state().result.is_none() && !step.has_stopped() {
             let text = format!(
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
                 task.id
             );
             end = step.turn(talk, vec![hidden("task", text)], more_words).await?;
+            has_run |= has_run_something(talk);
         }
-        if has_run_something(talk) {
+        if has_run {
             self.untick(list, &task.id, talk).await?;
         }
         let result = step.scope.desk.state().result.take();
@@ -215,10 +217,10 @@ impl Run<'_, '_> {
             self.beside = Some(false);
             return Ok(TurnEnd::Done);
         }
+        // Whatever goes wrong from here on, no child is left alone.
         let mut at_work = family.tasks();
-        step.tell_plan(&at_work).await?;
+        step.show_plan(&at_work).await;
         let mut told = Vec::new();
-        // Whatever goes wrong meanwhile, no child is left alone.
         while let Some(report) = family.next().await {
             told.push(report.text);
             at_work.retain(|task| *task != report.task);
@@ -260,7 +262,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Tells whether the model ran what could write anywhere since it got its task.
+/// Tells whether the model ran what could write anywhere since it was last told something.
 fn has_run_something(talk: &Conversation) -> bool {
     let entries = talk.transcript.entries().iter().rev();
     let of_task = entries.take_while(|entry| !asking::speaks_of_it(entry));
