@@ -37,8 +37,6 @@ pub(crate) fn outcome(update: &wire::SessionUpdate) -> Option<ReportOutcome> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use expect_test::{Expect, expect};
     use serde_json::Value;
 

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crow_core::{Facets, ToolKind, Touch};
 use expect_test::{Expect, expect};
 use serde_json::Map;
