@@ -176,6 +176,8 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
         ready.notes.extend(report::on_origin(ground, &feature, origin));
         ready.feature = Some(feature);
     }
+    // Each step ends with the facts of the project, which hold the ground rules: what cannot be read is told before.
+    ground.project.read_own(&ground.project.constitution())?;
     layout::check(ground, asked, ready.feature.as_ref())?;
     Ok(ready)
 }

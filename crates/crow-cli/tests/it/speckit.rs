@@ -18,6 +18,7 @@
 //! > fork, > second              goes on in a copy, in another session of the same folder
 //! > first                       goes on in the session before
 //! > put NAME "TEXT"             writes a file of the project, or removes it where no text is given
+//! > link NAME TARGET            makes a link
 //! > cat NAME WORD               shows the lines of a file with a word
 //! > changes NAME PAGE           shows the lines in which a file differs from a page
 //! > told TEXT                   shows how often the last prompt has a text, spelled as in JSON
@@ -33,10 +34,12 @@ mod questions;
 mod repair;
 mod status;
 mod steps;
+mod whole;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crow_testkit::client::{FakeClient, World};
@@ -156,6 +159,12 @@ impl Stage {
             "hung-up" => self.server.disconnected(rest.parse().expect("> hung-up N")).await,
             "release" => self.server.release(),
             "put" => put(&self.world, rest),
+            "link" => {
+                let (name, target) = rest.split_once(' ').expect("> link NAME TARGET");
+                let path = self.world.project().join(named(name));
+                fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
+                symlink(target, path).expect("a link can be made");
+            }
             "end" => {
                 let id = self.prompts.pop_front().expect("a prompt runs");
                 let ended = self.client.answer_to(id).await;

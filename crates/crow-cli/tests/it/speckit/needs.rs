@@ -245,3 +245,20 @@ fn plan_mode_refuses_what_writes() {
         "##]],
     );
 }
+
+/// Ground rules that cannot be read are told before a step that ends with them.
+#[test]
+fn with_a_constitution_outside_the_project() {
+    check(
+        r"
+        have spec
+        > link .specify/memory/constitution.md /etc/hostname
+        > still /speckit.plan Python
+        ",
+        &expect![[r#"
+            > still /speckit.plan Python
+            < text[note-1] $HOME/project/.specify/memory/constitution.md cannot be used: it leads out of .⏎
+            = end_turn
+        "#]],
+    );
+}
