@@ -25,7 +25,7 @@ fn its_sessions_go_on() {
         let requests = server.requests();
         let said = |place: usize| requests[0]["messages"][place]["content"].as_str().unwrap_or_default();
         assert!(said(0).starts_with("You are Crow, a coding agent."), "{}", said(0));
-        assert_eq!(said(1), "hello");
+        assert_eq!(said(1), "hello\nstill there?");
         assert!(world.home().join(".crow/crow.db.python").exists(), "what was there is kept");
         assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
     });

@@ -508,8 +508,7 @@ fn a_dead_model_fails_the_turn_and_not_the_session() {
             > prompt still there?
             < text[msg-2] Back.
             = end_turn
-            model saw user: "hello"
-            model saw user: "still there?"
+            model saw user: "hello\nstill there?"
         "#]],
     );
 }
