@@ -185,7 +185,15 @@ pub(crate) fn transcript(system: String, said: Vec<String>) -> Result<Transcript
             0 => Entry::Prompt(Prompt { id, parts: vec![Part::Text(text)] }),
             _ => {
                 let (thought, calls) = (String::new(), Vec::new());
-                Entry::Reply(Reply { id, thought, text, calls, ended: Ended::Normally, usage: None })
+                Entry::Reply(Reply {
+                    id,
+                    thought,
+                    text,
+                    calls,
+                    ended: Ended::Normally,
+                    usage: None,
+                    sealed: None,
+                })
             }
         };
         let refused = |error: crow_core::NotAccepted| Failure::new(FailureKind::Internal, error.to_string());

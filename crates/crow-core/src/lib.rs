@@ -38,7 +38,7 @@ pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
     Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
-    PlanPriority, PlanStatus, Prompt, Reach, Reply, Status, ToolKind, ToolSpec, Touch, Usage,
+    PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind, ToolSpec, Touch, Usage,
 };
 pub use permission::{
     BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, is_key, judge,

@@ -91,6 +91,18 @@ pub struct Reply {
     pub ended: Ended,
     /// What it cost, when the provider said so.
     pub usage: Option<Usage>,
+    /// What the provider wants back with it.
+    pub sealed: Option<Sealed>,
+}
+
+/// What a provider gave along with a reply and wants back untouched, such as its own record of the reasoning. Nobody
+/// else can read it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sealed {
+    /// The model that gave it, with its provider: only that one gets it back.
+    pub by: String,
+    /// Its pieces, in the provider's words.
+    pub pieces: Vec<Value>,
 }
 
 impl Reply {
@@ -118,13 +130,24 @@ pub enum Ended {
 /// Tokens as the provider counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens read, those of the cache among them.
     pub input: u64,
-    /// Tokens written.
+    /// Tokens written, those of the reasoning among them.
     pub output: u64,
+    /// Tokens of `input` that came out of the provider's cache.
+    pub cached: u64,
+    /// Tokens of `input` that were written into the provider's cache.
+    pub cache_written: u64,
+    /// What it cost, in billionths of a US dollar, where that is known.
+    pub cost: Option<u64>,
 }
 
 impl Usage {
+    /// Tokens read and written, and nothing known of a cache or a price.
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input, output, ..Self::default() }
+    }
+
     /// Counts the tokens now in context.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)

@@ -1,5 +1,7 @@
 //! Folds what a provider streams into updates now and one reply at the end.
 
+use serde_json::Value;
+
 use crate::{Arguments, Call, CallId, Ended, MessageId, Reply, Usage, repair};
 
 /// One event of a model's stream, whatever dialect it came in.
@@ -20,8 +22,10 @@ pub enum ModelEvent<'a> {
         /// More of its arguments.
         arguments: &'a str,
     },
-    /// What it cost.
+    /// What it cost; a later one stands.
     Usage(Usage),
+    /// Something that the provider wants back with the reply.
+    Sealed(&'a Value),
 }
 
 /// What a person sees of an event at once.
@@ -44,6 +48,7 @@ pub struct ReplyBuilder {
     text: String,
     calls: Vec<CallPieces>,
     usage: Option<Usage>,
+    sealed: Vec<Value>,
 }
 
 #[derive(Debug)]
@@ -63,7 +68,14 @@ impl ReplyBuilder {
 
     /// Starts the reply that takes place `seq` of its session.
     pub fn new(seq: u64) -> Self {
-        Self { seq, thought: String::new(), text: String::new(), calls: Vec::new(), usage: None }
+        Self {
+            seq,
+            thought: String::new(),
+            text: String::new(),
+            calls: Vec::new(),
+            usage: None,
+            sealed: Vec::new(),
+        }
     }
 
     /// The id the reply will have.
@@ -110,6 +122,10 @@ impl ReplyBuilder {
                 self.usage = Some(usage);
                 None
             }
+            ModelEvent::Sealed(piece) => {
+                self.sealed.push(piece.clone());
+                None
+            }
         }
     }
 
@@ -137,6 +153,7 @@ impl ReplyBuilder {
             calls,
             ended,
             usage: self.usage,
+            sealed: None,
         }
     }
 }

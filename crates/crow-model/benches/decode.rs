@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use crow_core::ModelEvent;
-use crow_model::Decoder;
+use crow_model::{Api, Decoder};
 
 const N_CHUNKS: u32 = 200_000;
 const N_ROUNDS: u32 = 5;
@@ -24,7 +24,7 @@ fn main() {
 }
 
 fn round(chunk: &[u8], cut: usize) -> f64 {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(Api::Chat);
     let mut n_bytes = 0;
     let start = Instant::now();
     for _ in 0..N_CHUNKS {

@@ -16,7 +16,7 @@ use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers};
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
-use crate::{Http, ModelSettings, request};
+use crate::{Api, Http, ModelSettings, chat};
 
 /// A model may think for minutes before its first word; a stream silent for longer is dead.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -70,6 +70,7 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
         let again = request.try_clone().unwrap_or_else(|| Request::new(Method::POST, request.url().clone()));
         let mut one = Try {
             asked: Asked::model(ask.settings),
+            api: ask.settings.provider.api,
             cut: Box::pin(cut.cancelled()),
             reply: ReplyBuilder::new(ask.seq),
             was_heard: false,
@@ -97,10 +98,13 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
 
 fn request_of(ask: Ask<'_>) -> Result<Request, Failure> {
     let provider = &ask.settings.provider;
-    let body = request::body(ask.settings, ask.transcript, ask.tools).map_err(|error| {
+    let (path, body): (&[&str], _) = match provider.api {
+        Api::Chat => (&["chat", "completions"], chat::body(ask.settings, ask.transcript, ask.tools)),
+    };
+    let body = body.map_err(|error| {
         Failure::new(FailureKind::Internal, format!("the request could not be written: {error}"))
     })?;
-    let mut request = Request::new(Method::POST, address(provider, &["chat", "completions"])?);
+    let mut request = Request::new(Method::POST, address(provider, path)?);
     *request.headers_mut() = headers(provider)?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     *request.body_mut() = Some(body.into());
@@ -129,6 +133,7 @@ impl From<Tried> for TryEnd {
 
 struct Try<'a> {
     asked: Asked<'a>,
+    api: Api,
     cut: Pin<Box<WaitForCancellationFuture<'a>>>,
     reply: ReplyBuilder,
     /// A person has seen something of this try.
@@ -159,7 +164,7 @@ impl Try<'_> {
         mut response: Response,
         listener: &mut impl Listener,
     ) -> Result<TryEnd, TryEnd> {
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::new(self.api);
         let mut broken = None;
         let mut heard_at = Instant::now();
         let mut idle = Box::pin(sleep(IDLE_MAX));

@@ -2,7 +2,8 @@
 
 use crow_core::ModelEvent;
 
-use crate::chunk::{Chunk, Slots};
+use crate::chat;
+use crate::settings::Api;
 use crate::sse::{EVENT_LEN_MAX, EventTooLong, Events};
 
 /// How much of a strange answer is worth quoting.
@@ -37,7 +38,7 @@ pub enum StreamError {
 }
 
 /// Reads one answer, whether streamed or whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Decoder {
     body: Body,
     state: State,
@@ -53,17 +54,19 @@ enum Body {
     Whole(Vec<u8>),
 }
 
-#[derive(Debug, Default)]
-struct State {
-    slots: Slots,
-    finish: Option<Finish>,
-    is_done: bool,
+/// What the events mean, in the dialect of the provider.
+#[derive(Debug)]
+enum State {
+    Chat(chat::Stream),
 }
 
 impl Decoder {
-    /// Starts on an answer.
-    pub fn new() -> Self {
-        Self::default()
+    /// Starts on an answer in a dialect.
+    pub fn new(api: Api) -> Self {
+        let state = match api {
+            Api::Chat => State::Chat(chat::Stream::default()),
+        };
+        Self { body: Body::default(), state }
     }
 
     /// Takes the next bytes, cut anywhere; says the events they complete.
@@ -102,7 +105,7 @@ impl Decoder {
 
     /// Tells whether the provider said that nothing follows.
     pub fn is_done(&self) -> bool {
-        self.state.is_done
+        self.state.is_done()
     }
 
     /// Takes the end of the bytes; says what was still waiting and how the answer ended.
@@ -112,13 +115,13 @@ impl Decoder {
             Body::Unknown => return Err(StreamError::Cut),
             Body::Whole(whole) => return state.on_whole(&whole, on_event),
             // What follows `[DONE]` is nobody's business.
-            Body::Events(_) if state.is_done => {}
+            Body::Events(_) if state.is_done() => {}
             Body::Events(mut events) => {
                 let mut result = Ok(());
                 events.end(&mut |data| result = state.on_data(data, on_event))?;
                 match result {
                     // Half an event is what a broken connection leaves.
-                    Err(StreamError::NotProtocol(_)) if state.finish.is_none() => {
+                    Err(StreamError::NotProtocol(_)) if state.finish().is_none() => {
                         return Err(StreamError::Cut);
                     }
                     Err(StreamError::NotProtocol(_)) | Ok(()) => {}
@@ -126,7 +129,7 @@ impl Decoder {
                 }
             }
         }
-        match (state.finish, state.is_done) {
+        match (state.finish(), state.is_done()) {
             (Some(finish), _) => Ok(finish),
             (None, true) => Ok(Finish::Normally),
             (None, false) => Err(StreamError::Cut),
@@ -136,64 +139,9 @@ impl Decoder {
 
 impl State {
     fn on_data(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
-        match Chunk::read(data) {
-            Ok(chunk) => self.on_chunk(chunk, data, on_event),
-            Err(_) => self.on_odd_data(data, on_event),
+        match self {
+            Self::Chat(stream) => stream.on_data(data, on_event),
         }
-    }
-
-    fn on_chunk(
-        &mut self,
-        chunk: Chunk<'_>,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        if let Some(error) = chunk.error() {
-            return Err(StreamError::Provider(error.to_owned()));
-        }
-        if !chunk.is_completion() && is_bare_error(data) {
-            return Err(StreamError::Provider(quote(data)));
-        }
-        if let Some(reason) = chunk.events(&mut self.slots, on_event) {
-            self.finish = Some(read_finish(&reason));
-        }
-        Ok(())
-    }
-
-    /// Data that is no chunk: the end mark, several lines without blank ones between, or bad UTF-8.
-    fn on_odd_data(
-        &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        let data = data.trim_ascii();
-        if data.is_empty() || self.is_done {
-            return Ok(());
-        }
-        if data == b"[DONE]" {
-            self.is_done = true;
-            return Ok(());
-        }
-        if let Some(end) = data.iter().position(|byte| *byte == b'\n') {
-            self.on_data(&data[..end], on_event)?;
-            return self.on_odd_rest(&data[end..], on_event);
-        }
-        let text = String::from_utf8_lossy(data);
-        match Chunk::read(text.as_bytes()) {
-            Ok(chunk) => self.on_chunk(chunk, text.as_bytes(), on_event),
-            Err(_) => Err(StreamError::NotProtocol(quote(data))),
-        }
-    }
-
-    fn on_odd_rest(
-        &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        data.split(|byte| *byte == b'\n').try_for_each(|line| match line.trim_ascii() {
-            b"" => Ok(()),
-            line => self.on_data(line, on_event),
-        })
     }
 
     fn on_whole(
@@ -201,34 +149,26 @@ impl State {
         whole: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<Finish, StreamError> {
-        let chunk = match Chunk::read(whole) {
-            Ok(chunk) => chunk,
-            Err(error) if error.is_eof() => return Err(StreamError::Cut),
-            Err(_) => return Err(StreamError::NotProtocol(quote(whole))),
-        };
-        if chunk.error().is_none() && !is_bare_error(whole) && !chunk.is_completion() {
-            return Err(StreamError::NotProtocol(quote(whole)));
+        match self {
+            Self::Chat(stream) => stream.on_whole(whole, on_event),
         }
-        self.on_chunk(chunk, whole, on_event)?;
-        Ok(self.finish.unwrap_or(Finish::Normally))
+    }
+
+    fn finish(&self) -> Option<Finish> {
+        match self {
+            Self::Chat(stream) => stream.finish(),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Chat(stream) => stream.is_done(),
+        }
     }
 }
 
-fn read_finish(reason: &str) -> Finish {
-    match reason {
-        "length" | "max_tokens" => Finish::OutputLimit,
-        "content_filter" | "refusal" => Finish::Refused,
-        _ => Finish::Normally,
-    }
-}
-
-/// `{"object": "error", "message": …}` and its like, without an `error` around it.
-fn is_bare_error(data: &[u8]) -> bool {
-    let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return false };
-    value["object"] == "error" || value["type"] == "error" || value["detail"].is_string()
-}
-
-fn quote(data: &[u8]) -> String {
+/// A piece of a strange answer, for a person.
+pub(crate) fn quote(data: &[u8]) -> String {
     String::from_utf8_lossy(&data[..data.len().min(QUOTE_LEN_MAX)]).into_owned()
 }
 

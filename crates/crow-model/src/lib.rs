@@ -8,9 +8,7 @@ mod ask;
 mod http;
 mod models;
 
-mod request;
-
-mod chunk;
+mod chat;
 mod decoder;
 mod sse;
 
@@ -24,4 +22,4 @@ pub use ask::{Ask, Listener, ask};
 pub use decoder::{Decoder, Finish, StreamError};
 pub use http::Http;
 pub use models::list_models;
-pub use settings::{ApiKey, ModelSettings, ProviderSettings};
+pub use settings::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};

@@ -10,6 +10,7 @@ pub(crate) fn settings() -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: "https://user:word@api.acme.test/v1?token=abc".to_owned(),
+        api: crate::Api::Chat,
         api_key: Some(ApiKey::new(KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "tenant-secret".to_owned())],
@@ -22,6 +23,10 @@ pub(crate) fn settings() -> ModelSettings {
         max_tokens: None,
         temperature: None,
         reasoning_effort: None,
+        thought_levels: std::collections::BTreeMap::new(),
+        send_reasoning: None,
+        tool_calls: crate::ToolCalls::default(),
+        price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,
     }

@@ -1,5 +1,6 @@
 //! Which provider and model to ask, and how.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -25,6 +26,75 @@ impl fmt::Debug for ApiKey {
     }
 }
 
+/// The dialect in which a provider is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Api {
+    /// `chat/completions`, which most servers speak.
+    #[default]
+    Chat,
+}
+
+impl Api {
+    /// Every dialect.
+    pub const ALL: [Self; 1] = [Self::Chat];
+
+    /// Spells the dialect as the configuration does.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+        }
+    }
+
+    /// Reads what [`Api::as_str`] spelled.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|api| api.as_str() == text)
+    }
+}
+
+/// How a model spells the calls of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolCalls {
+    /// As its provider's API does, and text is text.
+    Native,
+    /// As text in a form that it is told; its provider hears nothing of tools.
+    Text,
+    /// As its provider's API does; a reply that is nothing but a call written as text is taken for one.
+    #[default]
+    Auto,
+}
+
+impl ToolCalls {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Native, Self::Text, Self::Auto];
+
+    /// Spells the way as the configuration does.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Text => "text",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// Reads what [`ToolCalls::as_str`] spelled.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.as_str() == text)
+    }
+}
+
+/// What a model costs, in US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens written.
+    pub output: f64,
+    /// Tokens read that came out of the provider's cache; as those read where nothing is said.
+    pub cached: Option<f64>,
+    /// Tokens read that were written into the provider's cache; as those read where nothing is said.
+    pub cache_written: Option<f64>,
+}
+
 /// Where models are asked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
@@ -32,6 +102,8 @@ pub struct ProviderSettings {
     pub name: String,
     /// Address up to and including `/v1`.
     pub base_url: String,
+    /// The dialect it is spoken to in.
+    pub api: Api,
     /// The key, where one is needed.
     pub api_key: Option<ApiKey>,
     /// The variable the key comes from, to name it when the key is missing or refused.
@@ -47,6 +119,7 @@ impl fmt::Debug for ProviderSettings {
         f.debug_struct("ProviderSettings")
             .field("name", &self.name)
             .field("base_url", &self.base_url)
+            .field("api", &self.api)
             .field("api_key", &self.api_key)
             .field("key_variable", &self.key_variable)
             .field("headers", &headers)
@@ -71,6 +144,14 @@ pub struct ModelSettings {
     pub temperature: Option<f64>,
     /// How hard it should think, in the provider's words.
     pub reasoning_effort: Option<String>,
+    /// Fields to add to each request at a thought level, instead of `reasoning_effort`.
+    pub thought_levels: BTreeMap<String, Map<String, Value>>,
+    /// Whether its reasoning is sent back to it; the provider decides where nothing is said.
+    pub send_reasoning: Option<bool>,
+    /// How it spells the calls of tools.
+    pub tool_calls: ToolCalls,
+    /// What it costs.
+    pub price: Option<Price>,
     /// Fields to add to each request.
     pub extra_body: Map<String, Value>,
     /// Tries after the first, for each request.

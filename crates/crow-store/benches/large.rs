@@ -89,7 +89,8 @@ fn entry(number: u64, seq: u64) -> Entry {
             text,
             calls: Vec::new(),
             ended: Ended::Normally,
-            usage: Some(Usage { input: 100, output: 10 }),
+            usage: Some(Usage::new(100, 10)),
+            sealed: None,
         }),
     }
 }

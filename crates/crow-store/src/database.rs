@@ -222,8 +222,7 @@ fn read_entry(
     }
     let read = || -> Result<_, Fault> {
         let usage = columns.int(2)?.zip(columns.int(3)?);
-        let usage = usage
-            .map(|(input, output)| Usage { input: input.cast_unsigned(), output: output.cast_unsigned() });
+        let usage = usage.map(|(input, output)| Usage::new(input.cast_unsigned(), output.cast_unsigned()));
         Ok((columns.text(1)?.unwrap_or_default(), usage))
     };
     let (data, usage) = read().map_err(|fault| bad(StoreError::from(fault).to_string()))?;

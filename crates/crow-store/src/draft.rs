@@ -132,7 +132,7 @@ pub(crate) fn read(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply
     }
     let ended = Ended::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
     let id = MessageId::at(seq);
-    Some(Reply { id, thought, text: said, calls: Vec::new(), ended, usage: None })
+    Some(Reply { id, thought, text: said, calls: Vec::new(), ended, usage: None, sealed: None })
         .filter(|reply| !reply.is_empty())
 }
 

@@ -10,9 +10,11 @@ pub(crate) mod tests;
 use std::borrow::Cow;
 
 use crow_core::{
-    Arguments, Call, CallId, ContentHash, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Usage,
+    Arguments, Call, CallId, ContentHash, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Sealed,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Speaker;
 use images::Kept;
@@ -86,6 +88,11 @@ enum MessageRow<'a> {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<CallRow<'a>>,
         ended: EndedRow<'a>,
+        /// What is known of its tokens beside how many there were.
+        #[serde(default, skip_serializing_if = "SpentRow::is_empty")]
+        spent: SpentRow,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<SealedRow<'a>>,
     },
     Tool {
         call: String,
@@ -95,6 +102,21 @@ enum MessageRow<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Vec<PlanEntryRow<'a>>>,
     },
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct SpentRow {
+    cached: u64,
+    cache_written: u64,
+    /// In billionths of a US dollar.
+    cost: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SealedRow<'a> {
+    by: Cow<'a, str>,
+    pieces: Cow<'a, [Value]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,6 +179,8 @@ impl<'a> MessageRow<'a> {
                 reasoning_content: reply.thought.as_str().into(),
                 tool_calls: reply.calls.iter().map(CallRow::of).collect::<Result<_, _>>()?,
                 ended: EndedRow::of(&reply.ended),
+                spent: reply.usage.map(SpentRow::of).unwrap_or_default(),
+                sealed: reply.sealed.as_ref().map(SealedRow::of),
             },
             Entry::Result { call, facets, outcome } => Self::Tool {
                 call: call.to_string(),
@@ -175,14 +199,17 @@ impl<'a> MessageRow<'a> {
                 id: MessageId::new(id),
                 parts: content.into_iter().map(part).collect::<Result<_, _>>()?,
             }),
-            Self::Assistant { id, content, reasoning_content, tool_calls, ended } => Entry::Reply(Reply {
-                id: MessageId::new(id),
-                thought: reasoning_content.into_owned(),
-                text: content.into_owned(),
-                calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
-                ended: ended.into_ended(),
-                usage,
-            }),
+            Self::Assistant { id, content, reasoning_content, tool_calls, ended, spent, sealed } => {
+                Entry::Reply(Reply {
+                    id: MessageId::new(id),
+                    thought: reasoning_content.into_owned(),
+                    text: content.into_owned(),
+                    calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
+                    ended: ended.into_ended(),
+                    usage: usage.map(|usage| spent.of_usage(usage)),
+                    sealed: sealed.map(SealedRow::into_sealed),
+                })
+            }
             Self::Tool { call, status, content, shown, plan } => {
                 let (facets, for_client) = shown.into_shown(images)?;
                 let for_model = content.into_iter().map(part).collect::<Result<_, _>>()?;
@@ -191,6 +218,31 @@ impl<'a> MessageRow<'a> {
                 Entry::Result { call: read_call_id(&call)?, facets, outcome }
             }
         })
+    }
+}
+
+impl SpentRow {
+    fn of(usage: Usage) -> Self {
+        Self { cached: usage.cached, cache_written: usage.cache_written, cost: usage.cost }
+    }
+
+    fn of_usage(self, counted: Usage) -> Usage {
+        let Self { cached, cache_written, cost } = self;
+        Usage { cached, cache_written, cost, ..counted }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl<'a> SealedRow<'a> {
+    fn of(sealed: &'a Sealed) -> Self {
+        Self { by: sealed.by.as_str().into(), pieces: sealed.pieces.as_slice().into() }
+    }
+
+    fn into_sealed(self) -> Sealed {
+        Sealed { by: self.by.into_owned(), pieces: self.pieces.into_owned() }
     }
 }
 

@@ -168,7 +168,8 @@ fn reply(seq: u64, text: &str) -> Entry {
         text: text.into(),
         calls: Vec::new(),
         ended: Ended::Normally,
-        usage: Some(Usage { input: 3, output: 4 }),
+        usage: Some(Usage::new(3, 4)),
+        sealed: None,
     })
 }
 

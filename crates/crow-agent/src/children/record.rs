@@ -54,6 +54,7 @@ impl Record {
             calls: Vec::new(),
             ended: Ended::Normally,
             usage: None,
+            sealed: None,
         };
         let stored = match reply.is_empty() {
             true => Ok(()),

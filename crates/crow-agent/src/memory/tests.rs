@@ -33,6 +33,7 @@ fn reply(seq: u64, thought: &str, text: &str, command: Option<&str>) -> Entry {
         calls: call.into_iter().collect(),
         ended: Ended::Normally,
         usage: None,
+        sealed: None,
     })
 }
 

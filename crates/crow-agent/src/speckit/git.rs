@@ -145,6 +145,7 @@ pub(super) async fn run(cx: &TurnCx<'_>, talk: &mut Conversation, own: OwnCall) 
         calls: vec![call.clone()],
         ended: Ended::Normally,
         usage: None,
+        sealed: None,
     };
     cx.append(talk, Entry::Reply(reply)).await?;
     run_calls(cx, &cx.tools().tools, &[call], talk).await?;

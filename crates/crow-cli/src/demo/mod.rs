@@ -14,7 +14,7 @@ use std::{
 
 use crow_agent::WorkflowSettings;
 use crow_core::{Mode, Network, Rules, Sandbox, TreeLimits};
-use crow_model::{ModelSettings, ProviderSettings};
+use crow_model::{Api, ModelSettings, ProviderSettings, ToolCalls};
 use crow_process::{Bounds, Command, Ended, Groups};
 use crow_store::Address;
 use crow_tools::WebAccess;
@@ -135,6 +135,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
     let provider = ProviderSettings {
         name: "demo".into(),
         base_url: base_url.into(),
+        api: Api::default(),
         api_key: None,
         key_variable: None,
         headers: Vec::new(),
@@ -147,6 +148,10 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         max_tokens: None,
         temperature: None,
         reasoning_effort: None,
+        thought_levels: BTreeMap::new(),
+        send_reasoning: None,
+        tool_calls: ToolCalls::default(),
+        price: None,
         extra_body: Map::new(),
         retries_max: 0,
     };

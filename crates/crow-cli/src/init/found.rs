@@ -1,6 +1,6 @@
 //! What the environment says of providers. Pure.
 
-use crow_model::{ApiKey, ProviderSettings};
+use crow_model::{Api, ApiKey, ProviderSettings};
 
 use crate::settings::Environment;
 
@@ -53,6 +53,7 @@ impl Found {
         ProviderSettings {
             name: self.name.clone(),
             base_url: self.base_url.trim_end_matches('/').to_owned(),
+            api: Api::default(),
             api_key: self.key.as_ref().map(|(_, key)| ApiKey::new(key)),
             key_variable: self.key.as_ref().map(|(variable, _)| variable.clone()),
             headers: Vec::new(),

@@ -131,6 +131,7 @@ fn entries() -> [Entry; 3] {
             calls: vec![call],
             ended: Ended::Normally,
             usage: None,
+            sealed: None,
         }),
         Entry::Result {
             call: CallId::at(1, 0),
@@ -171,7 +172,8 @@ fn change() -> [Entry; 3] {
             text: "I change it.".to_owned(),
             calls: vec![call],
             ended: Ended::OutputLimit,
-            usage: Some(Usage { input: 7, output: 3 }),
+            usage: Some(Usage::new(7, 3)),
+            sealed: None,
         }),
         Entry::Result {
             call: CallId::at(1, 0),

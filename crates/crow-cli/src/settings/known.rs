@@ -26,10 +26,23 @@ pub(super) const TOP: &[&str] = &[
     "speckit",
 ];
 /// Keys of a provider.
-pub(super) const PROVIDER: &[&str] = &["base_url", "api_key", "headers"];
+pub(super) const PROVIDER: &[&str] = &["base_url", "api", "api_key", "headers"];
 /// Keys of a model.
-pub(super) const MODEL: &[&str] =
-    &["provider", "model", "context_window", "max_tokens", "temperature", "reasoning_effort", "extra_body"];
+pub(super) const MODEL: &[&str] = &[
+    "provider",
+    "model",
+    "context_window",
+    "max_tokens",
+    "temperature",
+    "reasoning_effort",
+    "thought_levels",
+    "send_reasoning",
+    "tool_calls",
+    "price",
+    "extra_body",
+];
+/// Keys of a model's price.
+pub(super) const PRICE: &[&str] = &["input", "output", "cached", "cache_written"];
 /// Keys of an MCP server.
 pub(super) const SERVER: &[&str] =
     &["command", "args", "env", "transport", "type", "url", "headers", "disabled", "disabled_tools"];

@@ -2,6 +2,7 @@
 
 mod agents;
 mod hooks;
+mod models;
 mod permissions;
 mod places;
 mod repository;
@@ -17,10 +18,9 @@ use std::{
 
 use crow_agent::WorkflowSettings;
 use crow_core::{Hook, TreeLimits};
-use crow_model::{ApiKey, ModelSettings, ProviderSettings};
+use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
 use crow_tools::Terminals;
-use serde_json::Map;
 
 use super::{
     CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning,
@@ -36,10 +36,6 @@ use servers::Servers;
 const REQUESTS_MAX: u32 = 200;
 /// What fits the models with a window of 200,000 and leaves them room; smaller windows bring it down by themselves.
 const COMPACT_TOKENS_MAX: u64 = 180_000;
-/// Most failures of a busy provider are over after three more tries.
-const RETRIES_MAX: u32 = 3;
-/// What nearly every current model has at least.
-const CONTEXT_WINDOW: u64 = 128_000;
 const DB_FILE: &str = "crow.db";
 const PROMPTS_DIR: &str = "prompts";
 /// How messages say what a map of names is.
@@ -235,115 +231,6 @@ impl Loader<'_> {
             }
         }
         Ok(top)
-    }
-
-    fn provider(&mut self, field: &Field) -> Result<Provider, ConfigError> {
-        let place = format!("providers.{}", field.key);
-        let mut settings = ProviderSettings {
-            name: field.key.clone(),
-            base_url: String::new(),
-            api_key: None,
-            key_variable: None,
-            headers: Vec::new(),
-        };
-        let mut variables = Vec::new();
-        for field in self.map(&place, &field.node, "a map with base_url and api_key")? {
-            match field.key.as_str() {
-                "base_url" => {
-                    let url = self.text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
-                    url.trim_end_matches('/').clone_into(&mut settings.base_url);
-                }
-                "api_key" => {
-                    let Some(scalar) = self.scalar(&format!("{place}.api_key"), &field.node)? else {
-                        continue;
-                    };
-                    variables.extend(scalar.variables().into_iter().map(str::to_owned));
-                    settings.key_variable = scalar.variables().first().map(|&name| name.to_owned());
-                    let key = scalar.expand(self.env);
-                    let is_whole = key.unset.is_empty() && !key.text.trim().is_empty();
-                    settings.api_key = is_whole.then(|| ApiKey::new(key.text.trim()));
-                }
-                "headers" => {
-                    for header in self.map(
-                        &format!("{place}.headers"),
-                        &field.node,
-                        "a map from header names to texts",
-                    )? {
-                        let place = format!("{place}.headers.{}", header.key);
-                        let Some(value) = self.text(&place, &header.node)? else { continue };
-                        if let Value::Scalar(scalar) = &header.node.value {
-                            variables.extend(scalar.variables().into_iter().map(str::to_owned));
-                        }
-                        settings.headers.push((header.key.clone(), value));
-                    }
-                }
-                _ => self.check_known(&place, field, known::PROVIDER),
-            }
-        }
-        if !settings.base_url.starts_with("http://") && !settings.base_url.starts_with("https://") {
-            return Err(self.wrong(
-                field.line,
-                format!("{place} needs a base_url that starts with https:// or http://"),
-            ));
-        }
-        Ok(Provider { settings, variables })
-    }
-
-    fn models(&mut self, top: &Top<'_>) -> Result<Vec<ModelSettings>, ConfigError> {
-        top.models.iter().map(|field| self.model(field, top)).collect()
-    }
-
-    fn model(&mut self, field: &Field, top: &Top<'_>) -> Result<ModelSettings, ConfigError> {
-        let place = format!("models.{}", field.key);
-        let (mut provider, mut model) = (None, None);
-        let (mut context_window, mut max_tokens, mut temperature, mut reasoning_effort) =
-            (None, None, None, None);
-        let mut extra_body = Map::new();
-        for field in self.map(&place, &field.node, "a map with provider and model")? {
-            let (key, node) = (format!("{place}.{}", field.key), &field.node);
-            match field.key.as_str() {
-                "provider" => provider = self.text(&key, node)?.map(|name| (field.line, name)),
-                "model" => model = self.text(&key, node)?,
-                "context_window" => context_window = self.positive(&key, node)?,
-                "max_tokens" => max_tokens = self.positive(&key, node)?,
-                "temperature" => temperature = self.number(&key, node, "a number")?,
-                "reasoning_effort" => reasoning_effort = self.text(&key, node)?,
-                "extra_body" => {
-                    let body = self.map(&key, node, "a map of request fields")?.iter();
-                    extra_body =
-                        body.map(|field| (field.key.clone(), field.node.to_json(self.env))).collect();
-                }
-                _ => self.check_known(&place, field, known::MODEL),
-            }
-        }
-        let Some((line, provider)) = provider else {
-            return Err(self.wrong(field.line, format!("{place} needs a provider")));
-        };
-        Ok(ModelSettings {
-            name: field.key.clone(),
-            provider: self.provider_named(&provider, line, top)?,
-            // Without a name of its own, the model is called at the provider what it is called here.
-            model: model.unwrap_or_else(|| field.key.clone()),
-            context_window: context_window.unwrap_or(CONTEXT_WINDOW),
-            max_tokens: max_tokens.or(top.max_tokens),
-            temperature,
-            reasoning_effort,
-            extra_body,
-            retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
-        })
-    }
-
-    fn provider_named(&self, name: &str, line: u64, top: &Top<'_>) -> Result<ProviderSettings, ConfigError> {
-        let provider = top.providers.get(name).map(|provider| provider.settings.clone());
-        provider.ok_or_else(|| {
-            let names: Vec<&str> = top.providers.keys().map(String::as_str).collect();
-            let what = match known::nearest(name, names.iter().copied()) {
-                Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
-                None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
-                None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
-            };
-            self.wrong(line, what)
-        })
     }
 
     fn database(&self, dir: &Path, top: &Top<'_>) -> Result<Address, ConfigError> {

@@ -7,6 +7,7 @@ mod hooks;
 use std::{fmt::Write as _, fs};
 
 use crow_core::McpTransport;
+use crow_model::{Api, ModelSettings, ToolCalls};
 use expect_test::{Expect, expect};
 
 use super::{Environment, Settings};
@@ -40,6 +41,25 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
     text.replace(&folder.path().display().to_string(), "$DIR")
 }
 
+/// Shows how a model is spoken to, where that is not as usual.
+fn show_dialect(model: &ModelSettings, text: &mut String) {
+    if model.provider.api != Api::default() {
+        writeln!(text, "  api {}", model.provider.api.as_str()).unwrap();
+    }
+    if model.tool_calls != ToolCalls::default() {
+        writeln!(text, "  tool calls {}", model.tool_calls.as_str()).unwrap();
+    }
+    if let Some(sends) = model.send_reasoning {
+        writeln!(text, "  sends its reasoning: {sends}").unwrap();
+    }
+    for (level, fields) in &model.thought_levels {
+        writeln!(text, "  level {level}: {}", serde_json::Value::Object(fields.clone())).unwrap();
+    }
+    if let Some(price) = model.price {
+        writeln!(text, "  {price:?}").unwrap();
+    }
+}
+
 fn show(settings: &Settings, text: &mut String) {
     for model in &settings.models {
         let provider = &model.provider;
@@ -55,6 +75,7 @@ fn show(settings: &Settings, text: &mut String) {
         write!(text, "temperature {:?} effort {:?} ", model.temperature, model.reasoning_effort).unwrap();
         let body = serde_json::Value::Object(model.extra_body.clone());
         writeln!(text, "retries {} body {body}", model.retries_max).unwrap();
+        show_dialect(model, text);
     }
     for server in &settings.mcp_servers {
         match &server.transport {
@@ -582,4 +603,66 @@ fn mcp_servers_that_cannot_be_meant() {
         db $DIR/crow.db requests 200 mode ask secrets ["UNSET"]
     "#]]
     .assert_eq(&all);
+}
+
+#[test]
+fn how_a_model_is_spoken_to() {
+    let yaml = |provider: &str, model: &str| {
+        format!(
+            "providers:\n  a: {{ base_url: 'https://a.test/v1', {provider} }}\nmodels:\n  m: {{ provider: a, {model} }}\n"
+        )
+    };
+    check(
+        &yaml(
+            "api: chat",
+            "tool_calls: text, send_reasoning: true, price: { input: 3, output: 15, cached: 0.3 }, \
+             thought_levels: { low: { think: false } }",
+        ),
+        &[],
+        expect![[r#"
+            model m: m at a https://a.test/v1
+              key None from None headers []
+              window 128000 max None temperature None effort None retries 3 body {}
+              tool calls text
+              sends its reasoning: true
+              level low: {"think":false}
+              Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+    check(
+        &yaml("api: soap", ""),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:2: providers.a.api: expected chat
+    "#]],
+    );
+    check(
+        &yaml("", "tool_calls: never"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: models.m.tool_calls: expected native, text, auto
+    "#]],
+    );
+    check(
+        &yaml("", "price: { input: 1 }"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: models.m.price needs input and output
+    "#]],
+    );
+    check(
+        &yaml("", "price: { input: -1, output: 2 }"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: models.m.price.input: expected US dollars for a million tokens, found a number
+    "#]],
+    );
+    check(
+        &yaml("", "thought_levels: { huge: {} }"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: models.m.thought_levels: there is no level "huge"; there is: default, minimal, low, medium, high
+    "#]],
+    );
 }

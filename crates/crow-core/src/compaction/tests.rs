@@ -30,7 +30,7 @@ fn say(transcript: &mut Transcript, word: &str, n_tokens: usize) {
         "prompt" => prompt(transcript, &text),
         "reply" => transcript.push(Entry::Reply(reply(seq, &text, 0))).unwrap(),
         "counted" => {
-            let usage = Some(Usage { input: n_tokens as u64, output: 1 });
+            let usage = Some(Usage::new(n_tokens as u64, 1));
             transcript.push(Entry::Reply(Reply { usage, ..reply(seq, "well", 0) })).unwrap();
         }
         "call" => {
@@ -60,6 +60,7 @@ fn reply(seq: u64, text: &str, n_calls: usize) -> Reply {
         calls: calls.collect(),
         ended: Ended::Normally,
         usage: None,
+        sealed: None,
     }
 }
 

@@ -42,8 +42,8 @@ fn words_add_up() {
             ModelEvent::Text("good "),
             ModelEvent::Thought("m"),
             ModelEvent::Text("day"),
-            ModelEvent::Usage(Usage { input: 1, output: 1 }),
-            ModelEvent::Usage(Usage { input: 10, output: 5 }),
+            ModelEvent::Usage(Usage::new(1, 1)),
+            ModelEvent::Usage(Usage::new(10, 5)),
         ],
         Ended::Normally,
         &expect![[r#"

@@ -63,6 +63,7 @@ fn reply(id: MessageId, seq: u64, n_calls: usize) -> Reply {
         calls: calls.collect(),
         ended: Ended::Normally,
         usage: None,
+        sealed: None,
     }
 }
 

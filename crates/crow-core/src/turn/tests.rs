@@ -25,6 +25,7 @@ fn reply(n_calls: usize, ended: Ended) -> Reply {
         calls: calls.collect(),
         ended,
         usage: None,
+        sealed: None,
     }
 }
 

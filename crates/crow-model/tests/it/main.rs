@@ -37,6 +37,7 @@ fn settings(base_url: &str) -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: base_url.to_owned(),
+        api: crow_model::Api::Chat,
         api_key: Some(ApiKey::new(KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "seven".to_owned())],
@@ -49,6 +50,10 @@ fn settings(base_url: &str) -> ModelSettings {
         max_tokens: None,
         temperature: None,
         reasoning_effort: None,
+        thought_levels: std::collections::BTreeMap::new(),
+        send_reasoning: None,
+        tool_calls: crow_model::ToolCalls::default(),
+        price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,
     }

@@ -1,6 +1,7 @@
 use crow_core::{
     Arguments, Call, CallId, Content, Ended, Entry, Facets, Failure, FailureKind, Location, MessageId,
-    Outcome, Part, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Status, ToolKind, Touch, Usage,
+    Outcome, Part, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind,
+    Touch, Usage,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -41,15 +42,20 @@ fn part() -> impl Strategy<Value = Part> {
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    let usage = any::<(u64, u64)>().prop_map(|(input, output)| Usage { input, output });
-    (text(), text(), text(), vec(call(), 0..3), ended(), option::of(usage)).prop_map(
-        |(id, thought, text, calls, ended, usage)| Reply {
+    let usage = (any::<[u64; 4]>(), option::of(any::<u64>())).prop_map(
+        |([input, output, cached, cache_written], cost)| Usage { input, output, cached, cache_written, cost },
+    );
+    let sealed =
+        (text(), vec(text().prop_map(Value::String), 0..3)).prop_map(|(by, pieces)| Sealed { by, pieces });
+    (text(), text(), text(), vec(call(), 0..3), ended(), option::of(usage), option::of(sealed)).prop_map(
+        |(id, thought, text, calls, ended, usage, sealed)| Reply {
             id: MessageId::new(id),
             thought,
             text,
             calls,
             ended,
             usage,
+            sealed,
         },
     )
 }
@@ -187,9 +193,9 @@ fn check(entry: &Entry, wanted: &Expect) {
     assert_eq!(&read(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
 }
 
-#[test]
-fn a_reply_reads_like_a_providers_message() {
-    let Value::Object(arguments) = json!({"path": "src/main.rs", "limit": 20}) else { return };
+/// A reply with all that a reply can have.
+fn full_reply() -> Reply {
+    let arguments = [("path".into(), json!("src/main.rs")), ("limit".into(), json!(20))];
     let call = |index, name: &str, arguments| Call {
         id: CallId::at(1, index),
         provider_id: format!("call_{index}"),
@@ -197,17 +203,24 @@ fn a_reply_reads_like_a_providers_message() {
         arguments,
     };
     let unreadable = Arguments::Unreadable { why: "expected `:` at column 9".into() };
-    let calls = vec![call(0, "read", Arguments::Valid(arguments)), call(1, "edit", unreadable)];
-    let reply = Reply {
+    Reply {
         id: MessageId::at(1),
         thought: "Look first.".into(),
         text: "I read it.".into(),
-        calls,
+        calls: vec![
+            call(0, "read", Arguments::Valid(arguments.into_iter().collect())),
+            call(1, "edit", unreadable),
+        ],
         ended: Ended::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
-        usage: Some(Usage { input: 10, output: 2 }),
-    };
+        usage: Some(Usage { cached: 8, cost: Some(1_500_000), ..Usage::new(10, 2) }),
+        sealed: Some(Sealed { by: "acme/acme-9".into(), pieces: vec![json!({"signature": "x"})] }),
+    }
+}
+
+#[test]
+fn a_reply_reads_like_a_providers_message() {
     check(
-        &Entry::Reply(reply),
+        &Entry::Reply(full_reply()),
         &expect![[r#"
             assistant
             {
@@ -243,6 +256,19 @@ fn a_reply_reads_like_a_providers_message() {
                   "kind": "connection",
                   "sentence": "the connection broke"
                 }
+              },
+              "spent": {
+                "cached": 8,
+                "cache_written": 0,
+                "cost": 1500000
+              },
+              "sealed": {
+                "by": "acme/acme-9",
+                "pieces": [
+                  {
+                    "signature": "x"
+                  }
+                ]
               }
             }"#]],
     );

@@ -71,7 +71,7 @@ fn counts_that_cannot_be_true() {
     check(3, 500);
     check(u64::MAX, 4000);
     let mut huge = conversation("prompt 1000");
-    let usage = Some(Usage { input: u64::MAX, output: u64::MAX });
+    let usage = Some(Usage::new(u64::MAX, u64::MAX));
     huge.push(Entry::Reply(Reply { usage, ..reply(1, "well", 0) })).unwrap();
     say(&mut huge, "prompt", 10);
     assert!(huge.fill().tokens < 5000, "{:?}", huge.fill());

@@ -90,7 +90,7 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                     let seq = transcript.next_seq();
                     match acts.next().unwrap() {
                         Act::Calls { output, counted } => {
-                            let usage = counted.map(|input| Usage { input, output: 10 });
+                            let usage = counted.map(|input| Usage::new(input, 10));
                             let reply = Reply { usage, ..reply(seq, "hm", 1) };
                             transcript.push(Entry::Reply(reply.clone())).unwrap();
                             let next = turn.on_reply(&reply);

@@ -114,7 +114,15 @@ impl<'a> History<'a> {
 
 /// A reply of which nothing but its words is known.
 pub(super) fn reply(thought: String, text: String, usage: Option<Usage>) -> Reply {
-    Reply { id: MessageId::at(0), thought, text, calls: Vec::new(), ended: Ended::Normally, usage }
+    Reply {
+        id: MessageId::at(0),
+        thought,
+        text,
+        calls: Vec::new(),
+        ended: Ended::Normally,
+        usage,
+        sealed: None,
+    }
 }
 
 fn outcome(mut parts: Vec<Part>) -> Outcome {

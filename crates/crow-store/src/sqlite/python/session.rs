@@ -168,7 +168,7 @@ fn usage(row: &Row<'_>) -> Option<Usage> {
     let tokens = |place| whole(row, place).and_then(|n| u64::try_from(n).ok());
     let (input, output) = (tokens(2), tokens(3));
     (input.is_some() || output.is_some())
-        .then(|| Usage { input: input.unwrap_or_default(), output: output.unwrap_or_default() })
+        .then(|| Usage::new(input.unwrap_or_default(), output.unwrap_or_default()))
 }
 
 /// A session while it is read.

@@ -241,7 +241,7 @@ fn tokens_stay_with_the_reply_they_were_counted_for() {
     let Some((crow_core::Entry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {
         panic!()
     };
-    assert_eq!(reply.usage, Some(crow_core::Usage { input: 30, output: 1 }));
+    assert_eq!(reply.usage, Some(crow_core::Usage::new(30, 1)));
     old.execute("UPDATE messages SET prompt_tokens = 'many', completion_tokens = -5");
     let (sessions, _) = old.read();
     let Some((crow_core::Entry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {

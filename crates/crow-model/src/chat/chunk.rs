@@ -132,7 +132,7 @@ impl<'a> Chunk<'a> {
         }
         if let Some(usage) = self.usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok())
         {
-            let usage = Usage { input: usage.prompt_tokens, output: usage.completion_tokens };
+            let usage = Usage::new(usage.prompt_tokens, usage.completion_tokens);
             // Some servers send zeros until they know.
             if usage.total() > 0 {
                 on_event(ModelEvent::Usage(usage));

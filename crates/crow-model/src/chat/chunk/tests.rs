@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use crow_core::{Ended, ModelEvent, ReplyBuilder};
 use expect_test::{Expect, expect};
 
-use crate::Decoder;
+use crate::{Api, Decoder};
 
 fn read(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(Api::Chat);
     let mut reply = ReplyBuilder::new(0);
     let mut hear = |event: ModelEvent<'_>| {
         reply.on_event(event);

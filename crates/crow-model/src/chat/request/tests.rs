@@ -35,6 +35,7 @@ fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
         calls: calls.collect(),
         ended: Ended::Normally,
         usage: None,
+        sealed: None,
     })
 }
 

@@ -1,0 +1,222 @@
+//! `providers` and `models`: who is asked, and how.
+
+use std::collections::BTreeMap;
+
+use crow_core::ThoughtLevel;
+use crow_model::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};
+use serde_json::{Map, Value};
+
+use super::{
+    super::{
+        ConfigError,
+        file::{self, Field, Node},
+        known,
+    },
+    Loader, Provider, Top,
+};
+
+/// What nearly every current model has at least.
+const CONTEXT_WINDOW: u64 = 128_000;
+/// Most failures of a busy provider are over after three more tries.
+const RETRIES_MAX: u32 = 3;
+
+/// What a model's part of the file says.
+#[derive(Default)]
+struct Read {
+    provider: Option<(u64, String)>,
+    model: Option<String>,
+    context_window: Option<u64>,
+    max_tokens: Option<u64>,
+    temperature: Option<f64>,
+    reasoning_effort: Option<String>,
+    thought_levels: BTreeMap<String, Map<String, Value>>,
+    send_reasoning: Option<bool>,
+    tool_calls: ToolCalls,
+    price: Option<Price>,
+    extra_body: Map<String, Value>,
+}
+
+impl Loader<'_> {
+    /// Reads a provider.
+    pub(super) fn provider(&mut self, field: &Field) -> Result<Provider, ConfigError> {
+        let place = format!("providers.{}", field.key);
+        let mut settings = ProviderSettings {
+            name: field.key.clone(),
+            base_url: String::new(),
+            api: Api::default(),
+            api_key: None,
+            key_variable: None,
+            headers: Vec::new(),
+        };
+        let mut variables = Vec::new();
+        for field in self.map(&place, &field.node, "a map with base_url and api_key")? {
+            match field.key.as_str() {
+                "base_url" => {
+                    let url = self.text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
+                    url.trim_end_matches('/').clone_into(&mut settings.base_url);
+                }
+                "api_key" => {
+                    let Some(scalar) = self.scalar(&format!("{place}.api_key"), &field.node)? else {
+                        continue;
+                    };
+                    variables.extend(scalar.variables().into_iter().map(str::to_owned));
+                    settings.key_variable = scalar.variables().first().map(|&name| name.to_owned());
+                    let key = scalar.expand(self.env);
+                    let is_whole = key.unset.is_empty() && !key.text.trim().is_empty();
+                    settings.api_key = is_whole.then(|| ApiKey::new(key.text.trim()));
+                }
+                "api" => {
+                    let spelled = Api::ALL.map(Api::as_str);
+                    let key = format!("{place}.api");
+                    settings.api = self.one_of(&key, &field.node, &spelled, Api::parse)?.unwrap_or_default();
+                }
+                "headers" => {
+                    for header in self.map(
+                        &format!("{place}.headers"),
+                        &field.node,
+                        "a map from header names to texts",
+                    )? {
+                        let place = format!("{place}.headers.{}", header.key);
+                        let Some(value) = self.text(&place, &header.node)? else { continue };
+                        if let file::Value::Scalar(scalar) = &header.node.value {
+                            variables.extend(scalar.variables().into_iter().map(str::to_owned));
+                        }
+                        settings.headers.push((header.key.clone(), value));
+                    }
+                }
+                _ => self.check_known(&place, field, known::PROVIDER),
+            }
+        }
+        if !settings.base_url.starts_with("http://") && !settings.base_url.starts_with("https://") {
+            return Err(self.wrong(
+                field.line,
+                format!("{place} needs a base_url that starts with https:// or http://"),
+            ));
+        }
+        Ok(Provider { settings, variables })
+    }
+
+    /// Reads the models, whose providers are known by now.
+    pub(super) fn models(&mut self, top: &Top<'_>) -> Result<Vec<ModelSettings>, ConfigError> {
+        top.models.iter().map(|field| self.model(field, top)).collect()
+    }
+
+    fn model(&mut self, field: &Field, top: &Top<'_>) -> Result<ModelSettings, ConfigError> {
+        let place = format!("models.{}", field.key);
+        let mut read = Read::default();
+        for field in self.map(&place, &field.node, "a map with provider and model")? {
+            let (key, node) = (format!("{place}.{}", field.key), &field.node);
+            match field.key.as_str() {
+                "provider" => read.provider = self.text(&key, node)?.map(|name| (field.line, name)),
+                "model" => read.model = self.text(&key, node)?,
+                "context_window" => read.context_window = self.positive(&key, node)?,
+                "max_tokens" => read.max_tokens = self.positive(&key, node)?,
+                "temperature" => read.temperature = self.number(&key, node, "a number")?,
+                "reasoning_effort" => read.reasoning_effort = self.text(&key, node)?,
+                "thought_levels" => read.thought_levels = self.thought_levels(&key, node)?,
+                "send_reasoning" => read.send_reasoning = self.flag(&key, node)?,
+                "tool_calls" => {
+                    let spelled = ToolCalls::ALL.map(ToolCalls::as_str);
+                    read.tool_calls =
+                        self.one_of(&key, node, &spelled, ToolCalls::parse)?.unwrap_or_default();
+                }
+                "price" => read.price = Some(self.price(&key, field)?),
+                "extra_body" => read.extra_body = self.request_fields(&key, node)?,
+                _ => self.check_known(&place, field, known::MODEL),
+            }
+        }
+        let Some((line, provider)) = read.provider else {
+            return Err(self.wrong(field.line, format!("{place} needs a provider")));
+        };
+        Ok(ModelSettings {
+            name: field.key.clone(),
+            provider: self.provider_named(&provider, line, top)?,
+            // Without a name of its own, the model is called at the provider what it is called here.
+            model: read.model.unwrap_or_else(|| field.key.clone()),
+            context_window: read.context_window.unwrap_or(CONTEXT_WINDOW),
+            max_tokens: read.max_tokens.or(top.max_tokens),
+            temperature: read.temperature,
+            reasoning_effort: read.reasoning_effort,
+            thought_levels: read.thought_levels,
+            send_reasoning: read.send_reasoning,
+            tool_calls: read.tool_calls,
+            price: read.price,
+            extra_body: read.extra_body,
+            retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
+        })
+    }
+
+    fn request_fields(&self, place: &str, node: &Node) -> Result<Map<String, Value>, ConfigError> {
+        let fields = self.map(place, node, "a map of request fields")?.iter();
+        Ok(fields.map(|field| (field.key.clone(), field.node.to_json(self.env))).collect())
+    }
+
+    fn thought_levels(
+        &self,
+        place: &str,
+        node: &Node,
+    ) -> Result<BTreeMap<String, Map<String, Value>>, ConfigError> {
+        let mut levels = BTreeMap::new();
+        for field in self.map(place, node, "a map from thought levels to request fields")? {
+            if ThoughtLevel::parse(&field.key).is_none() {
+                let spelled = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
+                let problem = format!("{place}: there is no level {:?}; there is: {spelled}", field.key);
+                return Err(self.wrong(field.line, problem));
+            }
+            let fields = self.request_fields(&format!("{place}.{}", field.key), &field.node)?;
+            levels.insert(field.key.clone(), fields);
+        }
+        Ok(levels)
+    }
+
+    fn price(&mut self, place: &str, field: &Field) -> Result<Price, ConfigError> {
+        let (mut input, mut output, mut cached, mut cache_written) = (None, None, None, None);
+        for field in self.map(place, &field.node, "a map with input and output")? {
+            let kind = match field.key.as_str() {
+                "input" => &mut input,
+                "output" => &mut output,
+                "cached" => &mut cached,
+                "cache_written" => &mut cache_written,
+                _ => {
+                    self.check_known(place, field, known::PRICE);
+                    continue;
+                }
+            };
+            let (key, what) = (format!("{place}.{}", field.key), "US dollars for a million tokens");
+            *kind = self.number(&key, &field.node, what)?;
+            if kind.is_some_and(|dollars: f64| !dollars.is_finite() || dollars < 0.0) {
+                return Err(self.expected(&key, &field.node, what));
+            }
+        }
+        match (input, output) {
+            (Some(input), Some(output)) => Ok(Price { input, output, cached, cache_written }),
+            _ => Err(self.wrong(field.line, format!("{place} needs input and output"))),
+        }
+    }
+
+    /// Reads a word that has to be one of a few.
+    fn one_of<T>(
+        &mut self,
+        place: &str,
+        node: &Node,
+        spelled: &[&str],
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(text) = self.text(place, node)? else { return Ok(None) };
+        let wrong = || self.wrong(node.line, format!("{place}: expected {}", spelled.join(", ")));
+        parse(&text).map(Some).ok_or_else(wrong)
+    }
+
+    fn provider_named(&self, name: &str, line: u64, top: &Top<'_>) -> Result<ProviderSettings, ConfigError> {
+        let provider = top.providers.get(name).map(|provider| provider.settings.clone());
+        provider.ok_or_else(|| {
+            let names: Vec<&str> = top.providers.keys().map(String::as_str).collect();
+            let what = match known::nearest(name, names.iter().copied()) {
+                Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
+                None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
+                None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
+            };
+            self.wrong(line, what)
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What the data of a stream of `chat/completions` means, and how the stream ended.
+
+use crow_core::ModelEvent;
+
+use super::chunk::{Chunk, Slots};
+use crate::decoder::{Finish, StreamError, quote};
+
+/// One answer while it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    slots: Slots,
+    finish: Option<Finish>,
+    is_done: bool,
+}
+
+impl Stream {
+    /// How the model came to its end, if it did.
+    pub(crate) fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    /// Tells whether the provider said that nothing follows.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Takes the data of one event.
+    pub(crate) fn on_data(
+        &mut self,
+        data: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
+        match Chunk::read(data) {
+            Ok(chunk) => self.on_chunk(chunk, data, on_event),
+            Err(_) => self.on_odd_data(data, on_event),
+        }
+    }
+
+    fn on_chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        data: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
+        if let Some(error) = chunk.error() {
+            return Err(StreamError::Provider(error.to_owned()));
+        }
+        if !chunk.is_completion() && is_bare_error(data) {
+            return Err(StreamError::Provider(quote(data)));
+        }
+        if let Some(reason) = chunk.events(&mut self.slots, on_event) {
+            self.finish = Some(read_finish(&reason));
+        }
+        Ok(())
+    }
+
+    /// Data that is no chunk: the end mark, several lines without blank ones between, or bad UTF-8.
+    fn on_odd_data(
+        &mut self,
+        data: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
+        let data = data.trim_ascii();
+        if data.is_empty() || self.is_done {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.is_done = true;
+            return Ok(());
+        }
+        if let Some(end) = data.iter().position(|byte| *byte == b'\n') {
+            self.on_data(&data[..end], on_event)?;
+            return self.on_odd_rest(&data[end..], on_event);
+        }
+        let text = String::from_utf8_lossy(data);
+        match Chunk::read(text.as_bytes()) {
+            Ok(chunk) => self.on_chunk(chunk, text.as_bytes(), on_event),
+            Err(_) => Err(StreamError::NotProtocol(quote(data))),
+        }
+    }
+
+    fn on_odd_rest(
+        &mut self,
+        data: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
+        data.split(|byte| *byte == b'\n').try_for_each(|line| match line.trim_ascii() {
+            b"" => Ok(()),
+            line => self.on_data(line, on_event),
+        })
+    }
+
+    /// Takes an answer that came whole.
+    pub(crate) fn on_whole(
+        &mut self,
+        whole: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<Finish, StreamError> {
+        let chunk = match Chunk::read(whole) {
+            Ok(chunk) => chunk,
+            Err(error) if error.is_eof() => return Err(StreamError::Cut),
+            Err(_) => return Err(StreamError::NotProtocol(quote(whole))),
+        };
+        if chunk.error().is_none() && !is_bare_error(whole) && !chunk.is_completion() {
+            return Err(StreamError::NotProtocol(quote(whole)));
+        }
+        self.on_chunk(chunk, whole, on_event)?;
+        Ok(self.finish.unwrap_or(Finish::Normally))
+    }
+}
+
+fn read_finish(reason: &str) -> Finish {
+    match reason {
+        "length" | "max_tokens" => Finish::OutputLimit,
+        "content_filter" | "refusal" => Finish::Refused,
+        _ => Finish::Normally,
+    }
+}
+
+/// `{"object": "error", "message": …}` and its like, without an `error` around it.
+fn is_bare_error(data: &[u8]) -> bool {
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return false };
+    value["object"] == "error" || value["type"] == "error" || value["detail"].is_string()
+}
