@@ -106,6 +106,11 @@ pub struct Sealed {
 }
 
 impl Reply {
+    /// Shows what a model wants back with it: nothing, unless it is the one that gave it.
+    pub fn sealed_by(&self, by: &str) -> &[Value] {
+        self.sealed.as_ref().filter(|sealed| sealed.by == by).map_or(&[], |sealed| &sealed.pieces)
+    }
+
     /// Tells whether nothing at all arrived.
     pub fn is_empty(&self) -> bool {
         self.thought.is_empty() && self.text.is_empty() && self.calls.is_empty()

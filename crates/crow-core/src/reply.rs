@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Arguments, Call, CallId, Ended, MessageId, Reply, Usage, repair};
+use crate::{Arguments, Call, CallId, Ended, MessageId, Reply, Sealed, Usage, repair};
 
 /// One event of a model's stream, whatever dialect it came in.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +48,8 @@ pub struct ReplyBuilder {
     text: String,
     calls: Vec<CallPieces>,
     usage: Option<Usage>,
+    /// Who speaks, in the words of [`Sealed::by`].
+    by: String,
     sealed: Vec<Value>,
 }
 
@@ -74,8 +76,14 @@ impl ReplyBuilder {
             text: String::new(),
             calls: Vec::new(),
             usage: None,
+            by: String::new(),
             sealed: Vec::new(),
         }
+    }
+
+    /// Names the model that speaks: what it wants back goes to no other.
+    pub fn by(self, by: impl Into<String>) -> Self {
+        Self { by: by.into(), ..self }
     }
 
     /// The id the reply will have.
@@ -153,7 +161,7 @@ impl ReplyBuilder {
             calls,
             ended,
             usage: self.usage,
-            sealed: None,
+            sealed: (!self.sealed.is_empty()).then_some(Sealed { by: self.by, pieces: self.sealed }),
         }
     }
 }

@@ -72,7 +72,7 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
             asked: Asked::model(ask.settings),
             api: ask.settings.provider.api,
             cut: Box::pin(cut.cancelled()),
-            reply: ReplyBuilder::new(ask.seq),
+            reply: ReplyBuilder::new(ask.seq).by(ask.settings.id()),
             was_heard: false,
             said_before: &mut said_before,
         };

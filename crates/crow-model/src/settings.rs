@@ -157,3 +157,11 @@ pub struct ModelSettings {
     /// Tries after the first, for each request.
     pub retries_max: u32,
 }
+
+impl ModelSettings {
+    /// Names the model with its provider: what it sealed goes back to nobody else, whatever the configuration
+    /// calls it.
+    pub(crate) fn id(&self) -> String {
+        format!("{}/{}", self.provider.name, self.model)
+    }
+}

@@ -146,3 +146,13 @@ fn usage_alone_is_nothing_that_arrived() {
     builder.on_event(call(0, "a", "read", ""));
     assert!(!builder.is_empty());
 }
+
+#[test]
+fn what_a_model_sealed_is_its_own() {
+    let mut builder = ReplyBuilder::new(0).by("acme/acme-9");
+    assert_eq!(builder.on_event(ModelEvent::Sealed(&Value::from("signature"))), None);
+    let reply = builder.end(Ended::Normally);
+    assert_eq!(reply.sealed_by("acme/acme-9"), ["signature"]);
+    assert_eq!(reply.sealed_by("other/acme-9"), [""; 0]);
+    assert_eq!(ReplyBuilder::new(0).by("acme/acme-9").end(Ended::Normally).sealed, None);
+}
