@@ -3,6 +3,7 @@
 mod agents;
 mod depth;
 mod hooks;
+mod models;
 
 use std::{fmt::Write as _, fs};
 
@@ -396,38 +397,6 @@ fn broken_yaml_names_the_line() {
 }
 
 #[test]
-fn providers_must_exist_and_say_where_they_are() {
-    check(
-        "providers: {openai: {base_url: http://h}}\nmodels:\n  m: {provider: opnai}\n",
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:3: there is no provider "opnai"; did you mean openai?
-    "#]],
-    );
-    check(
-        "models:\n  m: {provider: openai}\n",
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:2: there is no provider "openai"; `providers` is empty
-    "#]],
-    );
-    check(
-        "models:\n  m: {model: openai}\n",
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:2: models.m needs a provider
-    "#]],
-    );
-    check(
-        "providers:\n  p: {api_key: x}\n",
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:2: providers.p needs a base_url that starts with https:// or http://
-    "#]],
-    );
-}
-
-#[test]
 fn the_database_is_named_by_a_uri() {
     check(
         "db_uri: sqlite:////var/crow.db",
@@ -484,39 +453,6 @@ fn a_broken_env_file_names_the_line_without_quoting_it() {
         db $DIR/crow.db requests 200 mode ask secrets ["A"]
     "#]],
     );
-}
-
-#[test]
-fn numbers_and_words_can_be_keys_and_names() {
-    check(
-        "providers: {p: {base_url: http://h, api_key: 0012}}\nmodels: {no: {provider: p, model: 7}, 8: {provider: p, model: off}}\n",
-        &[],
-        expect![[r#"
-            model no: 7 at p http://h
-              key Some(ApiKey(…)) from None headers []
-              window 128000 max None temperature None effort None retries 3 body {}
-            model 8: off at p http://h
-              key Some(ApiKey(…)) from None headers []
-              window 128000 max None temperature None effort None retries 3 body {}
-            db $DIR/crow.db requests 200 mode ask secrets []
-        "#]],
-    );
-}
-
-#[test]
-fn a_wrong_model_name_gets_a_suggestion() {
-    let folder = tempfile::tempdir().unwrap();
-    let yaml =
-        "providers: {p: {base_url: http://h}}\nmodels: {sonnet: {provider: p}, haiku: {provider: p}}\n";
-    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
-    let (settings, _) = Settings::load(folder.path(), &Environment::new()).unwrap();
-    assert_eq!(settings.model(None).unwrap().name, "sonnet");
-    assert_eq!(settings.model(Some("haiku")).unwrap().name, "haiku");
-    let error = settings.model(Some("sonet")).unwrap_err();
-    expect![[r#"
-        there is no model "sonet" in the configuration
-        did you mean sonnet? there is: sonnet, haiku"#]]
-    .assert_eq(&format!("{error}\n{}", error.hint().unwrap()));
 }
 
 #[test]
@@ -603,66 +539,4 @@ fn mcp_servers_that_cannot_be_meant() {
         db $DIR/crow.db requests 200 mode ask secrets ["UNSET"]
     "#]]
     .assert_eq(&all);
-}
-
-#[test]
-fn how_a_model_is_spoken_to() {
-    let yaml = |provider: &str, model: &str| {
-        format!(
-            "providers:\n  a: {{ base_url: 'https://a.test/v1', {provider} }}\nmodels:\n  m: {{ provider: a, {model} }}\n"
-        )
-    };
-    check(
-        &yaml(
-            "api: chat",
-            "tool_calls: text, send_reasoning: true, price: { input: 3, output: 15, cached: 0.3 }, \
-             thought_levels: { low: { think: false } }",
-        ),
-        &[],
-        expect![[r#"
-            model m: m at a https://a.test/v1
-              key None from None headers []
-              window 128000 max None temperature None effort None retries 3 body {}
-              tool calls text
-              sends its reasoning: true
-              level low: {"think":false}
-              Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
-            db $DIR/crow.db requests 200 mode ask secrets []
-        "#]],
-    );
-    check(
-        &yaml("api: soap", ""),
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:2: providers.a.api: expected chat
-    "#]],
-    );
-    check(
-        &yaml("", "tool_calls: never"),
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:4: models.m.tool_calls: expected native, text, auto
-    "#]],
-    );
-    check(
-        &yaml("", "price: { input: 1 }"),
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:4: models.m.price needs input and output
-    "#]],
-    );
-    check(
-        &yaml("", "price: { input: -1, output: 2 }"),
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:4: models.m.price.input: expected US dollars for a million tokens, found a number
-    "#]],
-    );
-    check(
-        &yaml("", "thought_levels: { huge: {} }"),
-        &[],
-        expect![[r#"
-        error: $DIR/config.yaml:4: models.m.thought_levels: there is no level "huge"; there is: default, minimal, low, medium, high
-    "#]],
-    );
 }
