@@ -101,6 +101,8 @@ pub enum Subject {
     Trust,
     /// Something that Crow would do beyond what was asked for. Nothing fails without it.
     Offer,
+    /// Going on where the model goes in circles. Whoever says yes to everything unseen is who it would go on for.
+    GoOn,
 }
 
 /// Whether "always" is among the answers.

@@ -63,7 +63,7 @@ pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Fail
     let reason = match end {
         TurnEnd::Done => wire::StopReason::EndTurn,
         TurnEnd::OutputLimit => wire::StopReason::MaxTokens,
-        TurnEnd::RequestLimit => wire::StopReason::MaxTurnRequests,
+        TurnEnd::RequestLimit | TurnEnd::Repeating => wire::StopReason::MaxTurnRequests,
         TurnEnd::Refused => wire::StopReason::Refusal,
         TurnEnd::Cancelled => wire::StopReason::Cancelled,
         TurnEnd::Failed(failure) => return Err(failure),

@@ -8,6 +8,8 @@ mod children;
 mod clock;
 mod commands;
 mod compact;
+mod confirm;
+mod go_on;
 mod handle;
 mod hold;
 mod hooks;

@@ -18,6 +18,7 @@ use crate::calls::run_calls;
 use crate::children::{Came, Children};
 use crate::clock;
 use crate::compact::compact;
+use crate::go_on;
 use crate::handle::MoreWords;
 use crate::hold::Told;
 use crate::hooks::{self, HookMarks, NotAsked};
@@ -106,13 +107,13 @@ pub(crate) async fn run_turn(
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
                         tools = cx.tools();
-                        let (reply, draft) = cx.ask(&talk.transcript, &tools).await;
-                        let next = turn.on_reply(&reply);
-                        cx.store_reply(talk, reply).await?;
-                        draft.done();
-                        next
+                        cx.reply(talk, &tools, &mut turn).await?
                     }
-                    first @ (Next::Compact(_) | Next::Run(_) | Next::End(_)) => first,
+                    first @ (Next::Compact(_)
+                    | Next::Run(_)
+                    | Next::Resume(_)
+                    | Next::Confirm(_)
+                    | Next::End(_)) => first,
                 }
             }
             Next::Compact(occasion) => {
@@ -121,12 +122,15 @@ pub(crate) async fn run_turn(
             }
             Next::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
-                let next = turn.on_results(cx.is_over());
-                if next == Next::Ask && (cx.hook_marks.is_ended() || cx.scope.is_some_and(Scope::is_over)) {
+                let next = turn.on_results(cx.is_over(), talk.transcript.entries());
+                let is_end = matches!(next, Next::End(_));
+                if !is_end && (cx.hook_marks.is_ended() || cx.scope.is_some_and(Scope::is_over)) {
                     return Ok(TurnEnd::Done);
                 }
                 next
             }
+            Next::Resume(resume) => go_on::after_a_break(cx, talk, &resume).await?,
+            Next::Confirm(repeated) => turn.on_answer(go_on::in_circles(cx, talk, &repeated).await),
             Next::End(TurnEnd::Done)
                 if cx.take_words(talk, more_words).await? + cx.take_news(talk).await? > 0 =>
             {
@@ -137,7 +141,7 @@ pub(crate) async fn run_turn(
                 false => Next::End(TurnEnd::Done),
             },
             Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
-                turn.on_results(cx.is_over())
+                if cx.is_over() { Next::End(TurnEnd::Cancelled) } else { turn.on_more_words() }
             }
             Next::End(end) => {
                 cx.close_open(talk, "not run: the turn ended before it").await?;
@@ -283,6 +287,20 @@ impl TurnCx<'_> {
             Ok(model) => limit(limits, model.context_window, model.max_tokens),
             Err(_) => limit(limits, 0, None),
         }
+    }
+
+    /// Asks the model and stores what it said; gives what comes next.
+    async fn reply(
+        &self,
+        talk: &mut Conversation,
+        tools: &ToolSet,
+        turn: &mut Turn,
+    ) -> Result<Next, Failure> {
+        let (reply, draft) = self.ask(&talk.transcript, tools).await;
+        let next = turn.on_reply(&reply);
+        self.store_reply(talk, reply).await?;
+        draft.done();
+        Ok(next)
     }
 
     /// Asks the model; what the client saw of its reply is in the draft until the reply is stored.

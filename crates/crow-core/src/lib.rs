@@ -49,7 +49,7 @@ pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
 pub use tree::Tree;
 pub use trust::{ContentHash, Ledger, Supply, Trust, Word, trust};
-pub use turn::{Compacted, Limits, Next, Turn, TurnEnd};
+pub use turn::{Compacted, Limits, Next, Repeated, Resume, Turn, TurnEnd};
 pub use update::{
     CommandInfo, CompactionStage, Handoff, ModelInfo, Options, Prints, ReportOutcome, ThoughtLevel, Update,
 };

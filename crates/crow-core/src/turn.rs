@@ -1,9 +1,16 @@
 //! What a turn does next. Pure: the shell above performs what [`Next`] says and reports back.
 
-use crate::{Call, Ended, Failure, FailureKind, Fill, Occasion, Reply};
+mod repeat;
+
+use crate::{Call, Ended, Entry, Failure, FailureKind, Fill, Occasion, Reply};
+
+pub use repeat::Repeated;
 
 /// Part of the limit by which a context has to grow before it is compacted once more in the same turn.
 const GROWN_PART: u64 = 10;
+
+/// How often in a row a reply that broke off is gone on with. A connection that breaks each time is none.
+const RESUMED_MAX: u32 = 3;
 
 /// How far one turn may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +30,23 @@ pub enum Next {
     Compact(Occasion),
     /// Run these calls and report.
     Run(Vec<Call>),
+    /// The reply broke off after somebody saw some of it: keep that, have the model go on, and ask.
+    Resume(Resume),
+    /// Ask the person whether a model that goes in circles is to go on, and report.
+    Confirm(Repeated),
     /// Close what is open and stop.
     End(TurnEnd),
+}
+
+/// A reply that is gone on with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resume {
+    /// What it broke off of.
+    pub failure: Failure,
+    /// Which time it is in a row, from 1.
+    pub n_times: u32,
+    /// How many times are tried.
+    pub n_max: u32,
 }
 
 /// How a turn ended.
@@ -36,6 +58,8 @@ pub enum TurnEnd {
     OutputLimit,
     /// The limit of model calls was reached.
     RequestLimit,
+    /// The model went in circles, and nobody let it go on.
+    Repeating,
     /// The provider's filter withheld the answer.
     Refused,
     /// The person stopped it.
@@ -66,6 +90,8 @@ pub struct Turn {
     compacts: Compacts,
     /// What the provider refused, until a reply comes through.
     overflow: Option<Failure>,
+    /// Replies in a row that broke off.
+    n_resumed: u32,
 }
 
 /// Whether a turn may try to make the conversation shorter.
@@ -81,7 +107,7 @@ enum Compacts {
 impl Turn {
     /// Starts a turn, whose prompt is on disk already.
     pub fn start(limits: Limits) -> (Self, Next) {
-        (Self { limits, n_asked: 1, compacts: Compacts::Yes, overflow: None }, Next::Ask)
+        (Self { limits, n_asked: 1, compacts: Compacts::Yes, overflow: None, n_resumed: 0 }, Next::Ask)
     }
 
     /// Decides right before the model is asked: a context beyond the limit is compacted first.
@@ -119,6 +145,9 @@ impl Turn {
             return Next::Compact(Occasion::Overflow);
         }
         self.overflow = None;
+        if let Some(resume) = self.resume(reply) {
+            return Next::Resume(resume);
+        }
         match &reply.ended {
             Ended::Normally if reply.calls.is_empty() => Next::End(TurnEnd::Done),
             Ended::OutputLimit if reply.calls.is_empty() => Next::End(TurnEnd::OutputLimit),
@@ -130,17 +159,43 @@ impl Turn {
         }
     }
 
-    /// Decides after the calls of a reply all have results.
-    pub fn on_results(&mut self, cancelled: bool) -> Next {
+    /// Decides after the calls of a reply all have results; `entries` is the conversation with them.
+    pub fn on_results(&mut self, cancelled: bool, entries: &[Entry]) -> Next {
         if cancelled {
             return Next::End(TurnEnd::Cancelled);
         }
-        self.ask_again()
+        match (self.ask_again(), repeat::repeated(entries)) {
+            (Next::Ask, Some(repeated)) => Next::Confirm(repeated),
+            (next, _) => next,
+        }
+    }
+
+    /// Decides after the person was asked about a model that goes in circles.
+    pub fn on_answer(&self, goes_on: bool) -> Next {
+        if goes_on { Next::Ask } else { Next::End(TurnEnd::Repeating) }
     }
 
     /// Decides after the model was done and the person had said more meanwhile.
     pub fn on_more_words(&mut self) -> Next {
         self.ask_again()
+    }
+
+    /// What broke off for a reason that may pass is gone on with: it was seen, so it cannot be asked for again.
+    fn resume(&mut self, reply: &Reply) -> Option<Resume> {
+        let failure = match &reply.ended {
+            Ended::Failed(failure) if !reply.is_empty() => failure,
+            Ended::Failed(_) => return None,
+            Ended::Normally | Ended::OutputLimit | Ended::Refused | Ended::Cancelled => {
+                self.n_resumed = 0;
+                return None;
+            }
+        };
+        let may_pass = matches!(failure.kind, FailureKind::Connection | FailureKind::ProviderOverloaded);
+        if !may_pass || self.n_resumed == RESUMED_MAX || self.ask_again() != Next::Ask {
+            return None;
+        }
+        self.n_resumed += 1;
+        Some(Resume { failure: failure.clone(), n_times: self.n_resumed, n_max: RESUMED_MAX })
     }
 
     fn ask_again(&mut self) -> Next {

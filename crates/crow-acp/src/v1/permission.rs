@@ -20,6 +20,7 @@ const REJECT_ALWAYS: &str = "reject_always";
 const ASKS: &str = "crow/asks";
 const TRUST: &str = "trust";
 const OFFER: &str = "offer";
+const GO_ON: &str = "go_on";
 
 pub(crate) fn permission_request(
     session: &SessionId,
@@ -41,6 +42,7 @@ pub(crate) fn permission_request(
             ["Use in this session", "Not in this session", "Use until it changes", "Never, until it changes"]
         }
         Subject::Offer => ["Yes", "No", "Yes, always in this session", "Never in this session"],
+        Subject::GoOn => ["Go on", "Stop", "Go on, always in this session", "Stop, always in this session"],
     };
     let once = [
         option(ALLOW_ONCE, allow, wire::PermissionOptionKind::AllowOnce),
@@ -60,6 +62,7 @@ pub(crate) fn permission_request(
         Subject::Call => request,
         Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
         Subject::Offer => request.meta(meta(json!({ ASKS: OFFER }))),
+        Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
     }
 }
 
@@ -92,6 +95,7 @@ pub(crate) fn permission_request_of_child(
         // Whether its work fails without it, the child alone knows.
         Subject::Call | Subject::Offer => request,
         Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
+        Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
     }
 }
 
@@ -118,6 +122,7 @@ pub(super) fn subject(request: &wire::RequestPermissionRequest) -> Subject {
     match asks {
         Some(TRUST) => Subject::Trust,
         Some(OFFER) => Subject::Offer,
+        Some(GO_ON) => Subject::GoOn,
         Some(_) | None => Subject::Call,
     }
 }

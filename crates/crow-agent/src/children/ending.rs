@@ -88,7 +88,7 @@ pub(super) fn came_to(reason: StopReason) -> RoundEnd {
     match reason {
         StopReason::EndTurn => done(None),
         StopReason::MaxTokens => done(Some("the output limit cut its answer")),
-        StopReason::MaxTurnRequests => done(Some("it reached the limit of model calls in one turn")),
+        StopReason::MaxTurnRequests => done(Some("its turn reached a limit before it was done")),
         StopReason::Refusal => {
             RoundEnd { state: TaskState::Failed, why: Some("its model refused".to_owned()) }
         }

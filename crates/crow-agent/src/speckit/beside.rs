@@ -16,11 +16,12 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
 
 use crate::children::{Awaited, NewTask, Spot, Wake};
+use crate::confirm::{Matter, confirm};
 use crate::kit::Parallel;
 use crate::run_turn::Conversation;
 use crate::speckit::implement;
 use crate::speckit::scope::TaskResult;
-use crate::speckit::step::{Step, confirm};
+use crate::speckit::step::{BY, Step};
 use crate::tasks;
 
 /// Children that one step of the list starts at once; the limits of the tree count as well.
@@ -51,7 +52,12 @@ pub(super) async fn ask(step: &Step<'_>, asked: &[Task], talk: &Conversation) ->
     let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
     let lines = asked.iter().map(|task| format!("{} {}", task.id, task.text));
     let content = vec![Content::Text(lines.collect::<Vec<_>>().join("\n"))];
-    let answered = confirm(&step.cx, (&title, content), (Subject::Offer, OfferAlways::Yes), talk).await;
+    let answered = confirm(
+        &step.cx,
+        Matter { by: BY, title: &title, content, subject: Subject::Offer, offer_always: OfferAlways::Yes },
+        talk,
+    )
+    .await;
     Leave {
         is_given: matches!(answered, Answered::AllowAlways | Answered::AllowOnce),
         // Whoever cannot be asked now cannot be asked later.

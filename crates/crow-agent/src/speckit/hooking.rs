@@ -10,12 +10,13 @@ use crow_speckit::{
     When, deciding_files, extension_commands, extension_prompt, render,
 };
 
+use crate::confirm::{Matter, confirm};
 use crate::run_turn::{Conversation, TurnCx, run_turn};
 use crate::speckit::git::{self, OwnCall, Way};
 use crate::speckit::ground::Ground;
 use crate::speckit::record::off;
 use crate::speckit::source::unapproved;
-use crate::speckit::step::{confirm, hidden};
+use crate::speckit::step::{BY, hidden};
 use crate::speckit::work::{Said, Words, note_to, refuse, say_first};
 use crate::supplies::Approved;
 
@@ -189,7 +190,12 @@ async fn is_wanted(cx: &TurnCx<'_>, talk: &Conversation, (moment, hook): (&Momen
     let title = format!("Run {} {} {}", hook.command, moment.when, moment.command);
     let about = [&hook.prompt, &hook.description].into_iter().filter(|text| !text.is_empty());
     let content = about.map(|text| Content::Text(text.clone())).collect();
-    let answered = confirm(cx, (&title, content), (Subject::Offer, OfferAlways::No), talk).await;
+    let answered = confirm(
+        cx,
+        Matter { by: BY, title: &title, content, subject: Subject::Offer, offer_always: OfferAlways::No },
+        talk,
+    )
+    .await;
     matches!(answered, Answered::AllowOnce | Answered::AllowAlways)
 }
 

@@ -6,13 +6,14 @@ use crow_core::{Content, Entry, Failure, Touch, TurnEnd};
 use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
 use tokio::sync::mpsc;
 
+use crate::confirm::{Matter, confirm};
 use crate::handle::MoreWords;
 use crate::run_turn::{Conversation, TurnCx};
 use crate::speckit::asking;
 use crate::speckit::beside;
 use crate::speckit::record::off;
 use crate::speckit::scope::TaskResult;
-use crate::speckit::step::{Step, confirm, failed, hidden};
+use crate::speckit::step::{BY, Step, failed, hidden};
 use crate::speckit::work::refuse;
 
 /// What became of the tasks of one run.
@@ -61,9 +62,18 @@ pub(super) async fn gate(
         ));
     }
     let title = format!("Implement although {n_open} checklist items are open");
-    let answered =
-        confirm(cx, (&title, vec![Content::Text(table.clone())]), (Subject::Call, OfferAlways::No), talk)
-            .await;
+    let answered = confirm(
+        cx,
+        Matter {
+            by: BY,
+            title: &title,
+            content: vec![Content::Text(table.clone())],
+            subject: Subject::Call,
+            offer_always: OfferAlways::No,
+        },
+        talk,
+    )
+    .await;
     let why = match answered {
         Answered::AllowOnce | Answered::AllowAlways => return Ok(None),
         Answered::Cancelled => return Ok(Some(TurnEnd::Cancelled)),

@@ -8,12 +8,12 @@ use crow_speckit::{
 };
 
 use crate::clock;
+use crate::confirm::call;
 use crate::keeping::CallKeeper;
 use crate::run_turn::{Conversation, TurnCx};
 use crate::speckit::ground::Ground;
 use crate::speckit::record::{self, off};
 use crate::speckit::short_name;
-use crate::speckit::step::call;
 use crate::speckit::work::note_to;
 
 /// Checks that everything can be laid out. Writes nothing.

@@ -46,6 +46,7 @@ pub(super) fn implemented(progress: &Progress, list: &TaskList, end: &TurnEnd) -
             TurnEnd::Cancelled => "Stopped; the run",
             TurnEnd::OutputLimit => "The model's answer became too long; the run",
             TurnEnd::RequestLimit => "As many requests as one turn may have were made; the run",
+            TurnEnd::Repeating => "The model made the same call over and over; the run",
             TurnEnd::Refused => "The model refused; the run",
             TurnEnd::Failed(_) => "The model could not be asked; the run",
         };

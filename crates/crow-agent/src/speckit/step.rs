@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crow_acp::{Answered, OfferAlways, Question, Subject};
 use crow_core::{
-    CallId, Content, Entry, Facets, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus,
-    Prints, Prompt, ReportOutcome, Status, ToolKind, Touch, TurnEnd, Update,
+    CallId, Entry, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus, Prompt,
+    ReportOutcome, TurnEnd, Update,
 };
 use crow_speckit::{
     Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, PromptKind, SET_ASIDE,
     Snapshot, TaskFacts, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::clock;
+use crate::confirm::{call, visible};
 use crate::handle::MoreWords;
 use crate::hooks::HookMarks;
 use crate::keeping::CallKeeper;
@@ -302,15 +302,8 @@ impl Step<'_> {
     }
 }
 
-/// Takes out what would do something to whoever shows a text, or turn its letters around: names and words of a repository
-/// and of a model are in it.
-pub(super) fn visible(text: &str) -> String {
-    let is_odd = |char: char| {
-        (char.is_control() && char != '\n')
-            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|char| if is_odd(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
-}
+/// By whom the workflow's questions are asked.
+pub(super) const BY: &str = "speckit";
 
 /// What a report is called among the things that Crow says to the model; it is the only one of them that people see.
 const REPORT: &str = "report";
@@ -330,66 +323,6 @@ pub(crate) fn reported(part: &Part) -> Option<&str> {
 pub(super) fn hidden(name: &str, text: String) -> Part {
     Part::Resource { uri: format!("{OWN_SCHEME}speckit/{name}"), text, mime: None }
 }
-
-/// Asks whether something may be, as a call that no reply made.
-pub(super) async fn confirm(
-    cx: &TurnCx<'_>,
-    (title, content): (&str, Vec<Content>),
-    (subject, offer_always): (Subject, OfferAlways),
-    talk: &Conversation,
-) -> Answered {
-    let call = call(cx, talk);
-    let content: Vec<Content> = content
-        .into_iter()
-        .map(|content| match content {
-            Content::Text(text) => Content::Text(visible(&text)),
-            content @ (Content::Diff { .. } | Content::Image { .. }) => content,
-        })
-        .collect();
-    let facets = Facets {
-        title: visible(&crate::children::line(title)),
-        kind: ToolKind::Think,
-        locations: Vec::new(),
-        touch: Touch::Nothing,
-    };
-    let announced = Update::Call {
-        call,
-        name: "speckit".to_owned(),
-        facets: facets.clone(),
-        arguments: Map::new(),
-        status: Status::Pending,
-        content: content.clone(),
-        prints: Prints::Nothing,
-    };
-    cx.client.tell(cx.session, announced);
-    let question = Question {
-        subject,
-        call,
-        facets: &facets,
-        arguments: &Map::new(),
-        preview: &content,
-        why: None,
-        offer_always,
-    };
-    let answered = cx.client.ask(cx.session, question, cx.cut).await;
-    let status = match answered {
-        Answered::AllowOnce | Answered::AllowAlways => Status::Done,
-        Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled | Answered::Nobody { .. } => {
-            Status::Failed
-        }
-    };
-    cx.client.tell(cx.session, Update::CallChanged { call, status, content: None });
-    answered
-}
-
-/// Names a call that no reply makes: at the place of the next entry, beyond what any reply has.
-pub(super) fn call(cx: &TurnCx<'_>, talk: &Conversation) -> CallId {
-    let beyond = usize::try_from(cx.kit.next_number()).unwrap_or(usize::MAX);
-    CallId::at(talk.transcript.next_seq(), beyond.saturating_add(CALLS_OF_A_REPLY))
-}
-
-/// As many as no reply has calls.
-const CALLS_OF_A_REPLY: usize = 100_000;
 
 /// A task list as clients show it.
 pub(super) fn plan(list: &TaskList, at_work: &[TaskId]) -> Vec<PlanEntry> {

@@ -15,6 +15,7 @@ use crow_tools::Keeper;
 use tokio::sync::mpsc;
 
 use crate::calls;
+use crate::confirm::visible;
 use crate::handle::MoreWords;
 use crate::hooks::{self, NotAsked};
 use crate::run_turn::{Conversation, TurnCx, store_failure};
@@ -28,7 +29,7 @@ use crate::speckit::record::{Record, off};
 use crate::speckit::report;
 use crate::speckit::scope::{Desk, Scope};
 use crate::speckit::source::Source;
-use crate::speckit::step::{Step, hidden, visible};
+use crate::speckit::step::{Step, hidden};
 use crate::speckit::tools;
 use crate::{spoken, undo};
 

@@ -26,7 +26,7 @@ impl Asked {
         match self {
             Self::Call { question, .. } => match question.subject {
                 Subject::Call | Subject::Offer => true,
-                Subject::Trust => false,
+                Subject::Trust | Subject::GoOn => false,
             },
             Self::Form { .. } => false,
         }
@@ -37,7 +37,7 @@ impl Asked {
         match self {
             Self::Call { question, .. } => match question.subject {
                 Subject::Call => true,
-                Subject::Offer | Subject::Trust => false,
+                Subject::Offer | Subject::Trust | Subject::GoOn => false,
             },
             Self::Form { .. } => false,
         }

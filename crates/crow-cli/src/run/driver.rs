@@ -303,7 +303,7 @@ impl Driver {
         Ok(match (reason, self.refused) {
             (StopReason::Cancelled, _) => Err(Exit::quiet(Code::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
-                let exit = Exit::new(Code::Limit, "the limit of model calls in one turn was reached");
+                let exit = Exit::new(Code::Limit, "the turn reached a limit before the model was done");
                 Err(exit.with_hint("go on with the same session, or raise max_turn_requests"))
             }
             (_, Refused::Something) => {

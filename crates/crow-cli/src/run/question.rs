@@ -15,6 +15,7 @@ pub(super) fn lines(question: &PermissionQuestion, paint: Paint) -> Vec<String> 
     match question.subject {
         Subject::Call => call(question, "May Crow do this?", paint),
         Subject::Offer => call(question, "Shall Crow do this?", paint),
+        Subject::GoOn => call(question, "Shall it go on?", paint),
         Subject::Trust => trust(question, paint),
     }
 }

@@ -411,7 +411,7 @@ fn the_limit_of_requests() {
         "crow run loop",
         &expect![[r#"
         exit 6
-        error: the limit of model calls in one turn was reached
+        error: the turn reached a limit before the model was done
         hint: go on with the same session, or raise max_turn_requests
     "#]],
     );

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod clients;
+mod going_on;
 
 use std::path::Path;
 

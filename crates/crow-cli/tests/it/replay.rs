@@ -115,7 +115,7 @@ fn turns_that_failed() {
         &json!({}),
         r#"
         status 401 {"error":{"message":"bad key"}}
-        text "Begun" | cut
+        text "Begun" | chunk {"error":{"message":"bad key","code":401}}
         text "Well." | finish "length"
         "#,
         &[json!("one"), json!("two"), json!("three")],

@@ -34,6 +34,8 @@ fn shown(next: &Next) -> String {
         Next::Ask => "ask".to_owned(),
         Next::Compact(occasion) => format!("compact {occasion:?}"),
         Next::Run(calls) => format!("run {}", calls.len()),
+        Next::Resume(Resume { n_times, n_max, .. }) => format!("resume {n_times} of {n_max}"),
+        Next::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
         Next::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
         Next::End(end) => format!("end {end:?}"),
     }
@@ -55,7 +57,7 @@ fn after_a_reply() {
 #[track_caller]
 fn check_results(requests_max: u32, cancelled: &[bool], expected: &Expect) {
     let (mut turn, first) = Turn::start(Limits { requests_max, compact_tokens_max: 1000 });
-    let rounds = cancelled.iter().map(|&cancelled| shown(&turn.on_results(cancelled)));
+    let rounds = cancelled.iter().map(|&cancelled| shown(&turn.on_results(cancelled, &[])));
     let steps: Vec<String> = std::iter::once(shown(&first)).chain(rounds).collect();
     expected.assert_eq(&steps.join(" | "));
 }
@@ -85,7 +87,7 @@ fn check_compaction(script: &str, expected: &Expect) {
             }
             "reply" => {
                 turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, Ended::Normally) });
-                turn.on_results(false)
+                turn.on_results(false, &[])
             }
             "done" => turn.on_compacted(Compacted::Done, number(1)),
             "nothing" => turn.on_compacted(Compacted::Nothing, number(1)),
@@ -134,4 +136,50 @@ fn a_request_that_was_too_long_is_made_shorter_once() {
         "fill 101 90 | done 40 | overflow | done 20 | overflow",
         &expect!["compact Full | ask | compact Overflow | ask | end: too long"],
     );
+}
+
+/// What a turn of at most `requests_max` requests does after each reply: `broke` after words and `mute` before any,
+/// `busy` in the middle, `wrong` for good, and `whole` with a call and its result.
+#[track_caller]
+fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
+    let (mut turn, _) = Turn::start(Limits { requests_max, compact_tokens_max: 1000 });
+    let said = |kind| {
+        let ended = Ended::Failed(Failure::new(kind, "it broke"));
+        Reply { text: "Well".to_owned(), ..reply(0, ended) }
+    };
+    let steps = script.split(' ').map(|step| {
+        let reply = match step {
+            "broke" => said(FailureKind::Connection),
+            "mute" => Reply { text: String::new(), ..said(FailureKind::Connection) },
+            "busy" => said(FailureKind::ProviderOverloaded),
+            "wrong" => said(FailureKind::Protocol),
+            "whole" => {
+                turn.on_reply(&reply(1, Ended::Normally));
+                return shown(&turn.on_results(false, &[]));
+            }
+            _ => panic!("{step}"),
+        };
+        shown(&turn.on_reply(&reply))
+    });
+    expected.assert_eq(&steps.collect::<Vec<_>>().join(" | "));
+}
+
+#[test]
+fn what_broke_off_is_gone_on_with() {
+    check_resuming(9, "broke whole broke", &expect!["resume 1 of 3 | ask | resume 1 of 3"]);
+    check_resuming(
+        9,
+        "broke busy broke broke",
+        &expect!["resume 1 of 3 | resume 2 of 3 | resume 3 of 3 | end: it broke"],
+    );
+    check_resuming(9, "mute", &expect!["end: it broke"]);
+    check_resuming(9, "wrong", &expect!["end: it broke"]);
+    check_resuming(2, "broke broke", &expect!["resume 1 of 3 | end: it broke"]);
+}
+
+#[test]
+fn a_model_in_circles_goes_on_if_the_person_says_so() {
+    let (turn, _) = Turn::start(Limits { requests_max: 9, compact_tokens_max: 1000 });
+    assert_eq!(shown(&turn.on_answer(true)), "ask");
+    assert_eq!(shown(&turn.on_answer(false)), "end Repeating");
 }

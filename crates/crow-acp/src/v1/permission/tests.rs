@@ -49,6 +49,12 @@ fn a_question_says_what_a_yes_is_about() {
         ]],
     );
     check(
+        Subject::GoOn,
+        &expect![[
+            r#""Go on" "Stop" "Go on, always in this session" "Stop, always in this session" {"crow/asks":"go_on"} of a child: GoOn"#
+        ]],
+    );
+    check(
         Subject::Offer,
         &expect![[
             r#""Yes" "No" "Yes, always in this session" "Never in this session" {"crow/asks":"offer"} of a child: Call"#

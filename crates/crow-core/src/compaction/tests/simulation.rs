@@ -96,7 +96,7 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                             let next = turn.on_reply(&reply);
                             transcript.push(result(CallId::at(seq, 0), &"o".repeat(*output))).unwrap();
                             assert!(matches!(next, Next::Run(_)));
-                            turn.on_results(false)
+                            turn.on_results(false, &[])
                         }
                         Act::Ends => turn.on_reply(&reply(seq, "done", 0)),
                         Act::Overflows => {
@@ -105,7 +105,11 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                         Act::Fails => turn.on_reply(&Reply { text: String::new(), ..answer("!broken") }),
                     }
                 }
-                next @ (Next::Compact(_) | Next::Run(_) | Next::End(_)) => next,
+                next @ (Next::Compact(_)
+                | Next::Run(_)
+                | Next::Resume(_)
+                | Next::Confirm(_)
+                | Next::End(_)) => next,
             },
             Next::Compact(occasion) => {
                 let compacted = compact(transcript, (occasion, limit), &mut summaries, &mut n_asked);
@@ -113,6 +117,9 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                 turn.on_compacted(compacted, transcript.fill().measured)
             }
             Next::Run(_) => unreachable!("calls run at once here"),
+            Next::Resume(_) | Next::Confirm(_) => {
+                panic!("nothing broke off, and no two results are the same")
+            }
             Next::End(_) => return (n_asked, n_failed),
         };
     }

@@ -1,0 +1,56 @@
+//! Going on where a turn would end by itself: after a reply that broke off, and with a model that goes in circles.
+
+use crow_acp::{Answered, OfferAlways, Subject};
+use crow_core::{Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, TurnEnd, Update};
+
+use crate::confirm::{Matter, confirm};
+use crate::run_turn::{Conversation, TurnCx};
+use crate::supplies::OWN_SCHEME;
+
+/// What the model is told of a reply that broke off. It cannot know what of it arrived.
+const BROKE_OFF: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
+                         it was run. Go on exactly where it stops, without saying any of it again.";
+
+/// Has the model go on with a reply that broke off; what arrived of it is on disk already.
+pub(crate) async fn after_a_break(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    resume: &Resume,
+) -> Result<Next, Failure> {
+    if cx.is_over() {
+        return Ok(Next::End(TurnEnd::Cancelled));
+    }
+    let is_trouble = resume.failure.kind == FailureKind::ProviderOverloaded;
+    let what = if is_trouble { "the provider is in trouble" } else { "the answer broke off" };
+    let Resume { n_times, n_max, .. } = resume;
+    let notice = format!("{what}; the model is asked to go on with it ({n_times} of {n_max})");
+    cx.client.tell(cx.session, Update::Notice(notice));
+    let uri = format!("{OWN_SCHEME}turn/broke_off");
+    let parts = vec![Part::Resource { uri, text: BROKE_OFF.to_owned(), mime: None }];
+    let prompt = Prompt { id: talk.transcript.next_message(), parts };
+    cx.append(talk, Entry::Prompt(prompt)).await?;
+    Ok(Next::Ask)
+}
+
+/// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.
+pub(crate) async fn in_circles(cx: &TurnCx<'_>, talk: &Conversation, repeated: &Repeated) -> bool {
+    let Repeated { title, n_calls, n_times } = repeated;
+    let what = match n_calls {
+        1 => title.clone(),
+        n_calls => format!("{title} and {} more", n_calls - 1),
+    };
+    let title = format!("The model repeats itself: {what}, {n_times} times in a row with the same result");
+    let matter = Matter {
+        by: "turn",
+        title: &title,
+        content: Vec::new(),
+        subject: Subject::GoOn,
+        offer_always: OfferAlways::No,
+    };
+    let goes_on = matches!(confirm(cx, matter, talk).await, Answered::AllowOnce | Answered::AllowAlways);
+    if !goes_on {
+        let notice = format!("{title}; the turn was stopped");
+        cx.client.tell(cx.session, Update::Notice(notice));
+    }
+    goes_on
+}

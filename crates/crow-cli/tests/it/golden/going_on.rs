@@ -1,0 +1,260 @@
+//! Turns that would end by themselves: replies that break off, and models that go in circles.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_reply_that_broke_off_is_gone_on_with() {
+    check(
+        r#"
+        file a.txt "apples\n"
+        model: thought "First" | text "Let me " | cut
+        model: text "see." | call read {"file_path":"a.txt"}
+        model: text "App" | call read {"file_path":"a.txt"} | chunk {"error": {"message": "out of luck", "code": 502}}
+        model: text "les."
+        > prompt what is in it?
+        > end
+        > kill
+        > load
+        "#,
+        &expect![[r#"
+            > prompt what is in it?
+            < thought[msg-1] First
+            < text[msg-1] Let me 
+            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < text[msg-3] see.
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\tapples\n"
+            < text[msg-5] App
+            < thought[] the provider is in trouble; the model is asked to go on with it (1 of 3)⏎
+            < text[msg-7] les.
+            < title what is in it?
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] what is in it?
+            < thought[msg-1] First
+            < text[msg-1] Let me 
+            < text[msg-3] see.
+            < call call-3-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < text[msg-5] App
+            < text[msg-7] les.
+            < title what is in it?
+            = loaded
+            model saw user: "what is in it?"
+            model saw assistant: "Let me "
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+            model saw assistant: "see." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "App"
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+        "#]],
+    );
+}
+
+#[test]
+fn a_model_that_always_breaks_off_ends_the_turn() {
+    check(
+        r#"
+        model: text "One" | cut
+        model: thought "Two" | cut
+        model: text "Three" | cut
+        model: text "Four" | chunk {"error": {"message": "out of luck", "code": 503}}
+        model: text "I am back."
+        > prompt count
+        > end
+        > prompt are you there?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt count
+            < text[msg-1] One
+            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < thought[msg-3] Two
+            < thought[] the answer broke off; the model is asked to go on with it (2 of 3)⏎
+            < text[msg-5] Three
+            < thought[] the answer broke off; the model is asked to go on with it (3 of 3)⏎
+            < text[msg-7] Four
+            < title count
+            ! -32603 provider_overloaded: `fake` is overloaded or broken (503): out of luck; try again later
+            > prompt are you there?
+            < text[msg-9] I am back.
+            = end_turn
+            model saw user: "count"
+            model saw assistant: "One"
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+            model saw assistant: "Three"
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+            model saw assistant: "Four"
+            model saw user: "are you there?"
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_pass_is_not_gone_on_with() {
+    check(
+        r#"
+        config: max_turn_requests: 1
+        model: text "One" | chunk {"error": {"message": "bad key", "code": 401}}
+        model: text "One" | chunk {"error": {"message": "out of luck", "code": 503}}
+        > prompt count
+        > end
+        > prompt and again
+        > end
+        "#,
+        &expect![[r#"
+            > prompt count
+            < text[msg-1] One
+            < title count
+            ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
+            > prompt and again
+            < text[msg-3] One
+            ! -32603 provider_overloaded: `fake` is overloaded or broken (503): out of luck; try again later
+            model saw user: "count"
+            model saw assistant: "One"
+            model saw user: "and again"
+        "#]],
+    );
+}
+
+const CIRCLE: &str = r#"
+        file a.txt "apples\n"
+        model: text "Let me see." | call read {"file_path":"a.txt"}
+        model: text "I look at it." | call read {"file_path":"a.txt"}
+        model: call read {"file_path":"a.txt"}
+        model: text "Once more." | call read {"file_path":"a.txt"}
+        model: call read {"file_path":"a.txt"}
+"#;
+
+#[test]
+fn a_model_in_circles_is_stopped() {
+    let script = format!("{CIRCLE}> prompt look\n> answer reject_once\n> end\n");
+    check(
+        &script,
+        &expect![[r#"
+        > prompt look
+        < text[msg-1] Let me see.
+        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-1-0 in_progress
+        < call call-1-0 completed "     1\tapples\n"
+        < text[msg-3] I look at it.
+        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-3-0 in_progress
+        < call call-3-0 completed "     1\tapples\n"
+        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-5-0 in_progress
+        < call call-5-0 completed "     1\tapples\n"
+        < text[msg-7] Once more.
+        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-7-0 in_progress
+        < call call-7-0 completed "     1\tapples\n"
+        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-9-0 in_progress
+        < call call-9-0 completed "     1\tapples\n"
+        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
+        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> reject_once
+        < call call-11-100001 failed
+        < thought[] The model repeats itself: Read a.txt, 5 times in a row with the same result; the turn was stopped⏎
+        < title look
+        = max_turn_requests
+        model saw user: "look"
+        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+    "#]],
+    );
+}
+
+#[test]
+fn a_model_in_circles_goes_on_if_the_person_says_so() {
+    let script = format!("{CIRCLE}model: text \"Apples.\"\n> prompt look\n> answer allow_once\n> end\n");
+    check(
+        &script,
+        &expect![[r#"
+        > prompt look
+        < text[msg-1] Let me see.
+        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-1-0 in_progress
+        < call call-1-0 completed "     1\tapples\n"
+        < text[msg-3] I look at it.
+        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-3-0 in_progress
+        < call call-3-0 completed "     1\tapples\n"
+        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-5-0 in_progress
+        < call call-5-0 completed "     1\tapples\n"
+        < text[msg-7] Once more.
+        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-7-0 in_progress
+        < call call-7-0 completed "     1\tapples\n"
+        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-9-0 in_progress
+        < call call-9-0 completed "     1\tapples\n"
+        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
+        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> allow_once
+        < call call-11-100001 completed
+        < text[msg-11] Apples.
+        < title look
+        = end_turn
+        model saw user: "look"
+        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+    "#]],
+    );
+}
+
+#[test]
+fn nobody_answers_for_a_model_in_circles() {
+    let again = "model: call glob {\"pattern\":\"*\"} | call glob {\"pattern\":\"*.rs\"}\n".repeat(5);
+    let script = format!("{again}> run run -y look\n");
+    check(
+        &script,
+        &expect![[r#"
+        $ ✓ Find `*`
+        $ ✓ Find `*.rs`
+        $ ✓ Find `*`
+        $ ✓ Find `*.rs`
+        $ ✓ Find `*`
+        $ ✓ Find `*.rs`
+        $ ✓ Find `*`
+        $ ✓ Find `*.rs`
+        $ ✓ Find `*`
+        $ ✓ Find `*.rs`
+        $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
+        $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result; the turn was stopped
+        $ session $TASK
+        $ go on with crow-cli run -s $TASK "…"
+        $ error: the turn reached a limit before the model was done
+        $ hint: go on with the same session, or raise max_turn_requests
+        model saw user: "look"
+        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+        model saw tool: "no files match\n"
+        model saw tool: "no files match\n"
+        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+        model saw tool: "no files match\n"
+        model saw tool: "no files match\n"
+        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+        model saw tool: "no files match\n"
+        model saw tool: "no files match\n"
+        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+        model saw tool: "no files match\n"
+        model saw tool: "no files match\n"
+    "#]],
+    );
+}

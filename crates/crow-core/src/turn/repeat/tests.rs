@@ -1,0 +1,83 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+use crate::{Call, CallId, Ended, Facets, Location, MessageId, Part, Prompt, Reply, ToolKind, Touch};
+
+/// Rounds and prompts of a conversation: `a=1` is a call with its result, `a=1,b=2` a round of two, `!` the person
+/// speaks. Shows after which steps the person is asked.
+#[track_caller]
+fn check(script: &str, expected: &Expect) {
+    let mut entries = Vec::new();
+    let mut asked = Vec::new();
+    for (place, step) in script.split_whitespace().enumerate() {
+        match step {
+            "!" => entries.push(prompt()),
+            round => entries.extend(entries_of(place, round)),
+        }
+        if let Some(Repeated { title, n_calls, n_times }) = repeated(&entries) {
+            asked.push(format!("after {}: {title} ({n_calls} calls) {n_times} times", place + 1));
+        }
+    }
+    expected.assert_eq(&asked.join("\n"));
+}
+
+fn prompt() -> Entry {
+    Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text("go on".to_owned())] })
+}
+
+fn entries_of(place: usize, round: &str) -> Vec<Entry> {
+    let seq = place as u64;
+    let steps: Vec<(&str, &str)> = round.split(',').filter_map(|step| step.split_once('=')).collect();
+    let call = |index: usize, path: &str| Call {
+        id: CallId::at(seq, index),
+        provider_id: format!("call_{place}_{index}"),
+        name: "read".to_owned(),
+        arguments: Arguments::Valid([("file_path".to_owned(), json!(path))].into_iter().collect()),
+    };
+    let calls = steps.iter().enumerate().map(|(index, (path, _))| call(index, path));
+    let reply = Reply {
+        id: MessageId::at(seq),
+        thought: String::new(),
+        text: format!("Try {place}."),
+        calls: calls.collect(),
+        ended: Ended::Normally,
+        usage: None,
+        sealed: None,
+    };
+    // Results come in any order.
+    let results = steps.iter().enumerate().rev().map(|(index, (path, text))| Entry::Result {
+        call: CallId::at(seq, index),
+        facets: Facets {
+            title: format!("Read {path}"),
+            kind: ToolKind::Read,
+            locations: vec![Location { path: (*path).into(), line: Some(place as u32) }],
+            touch: Touch::Nothing,
+        },
+        outcome: Outcome::done(*text),
+    });
+    std::iter::once(Entry::Reply(reply)).chain(results).collect()
+}
+
+#[test]
+fn the_fifth_time_is_asked_about_and_the_tenth() {
+    check("a=1 a=1 a=1 a=1", &expect![""]);
+    check("b=1 a=1 a=1 a=1 a=1 a=1", &expect![[r#"after 6: Read a (1 calls) 5 times"#]]);
+    check(
+        "a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1",
+        &expect![[r#"
+            after 5: Read a (1 calls) 5 times
+            after 10: Read a (1 calls) 10 times"#]],
+    );
+    check("a=1,b=2 a=1,b=2 a=1,b=2 a=1,b=2 a=1,b=2", &expect![[r#"after 5: Read a (2 calls) 5 times"#]]);
+}
+
+#[test]
+fn what_changes_is_no_circle() {
+    check("a=1 a=1 a=1 a=1 a=2 a=1", &expect![""]);
+    check("a=1 a=1 a=1 a=1 b=1 a=1", &expect![""]);
+    check("a=1,b=2 a=1,b=2 a=1,b=2 a=1,b=2 b=2,a=1", &expect![""]);
+    check("a=1 a=1 a=1 a=1 a=1,a=1", &expect![""]);
+    check("a=1 a=1 a=1 a=1 ! a=1", &expect![""]);
+    check("!", &expect![""]);
+}
