@@ -1,9 +1,15 @@
 //! Which provider and model to ask, and how.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
+
+/// The thought level where neither a person nor the configuration chose one.
+const LEVEL_UNSAID: &str = "default";
 
 /// A provider's key. It shows itself to nobody: neither logs nor errors can print it.
 #[derive(Clone, PartialEq, Eq)]
@@ -163,5 +169,31 @@ impl ModelSettings {
     /// calls it.
     pub(crate) fn id(&self) -> String {
         format!("{}/{}", self.provider.name, self.model)
+    }
+
+    /// The word for how hard to think, for a dialect to spell; `None` where the fields of the level say it.
+    pub(crate) fn effort(&self) -> Option<&str> {
+        self.reasoning_effort.as_deref().filter(|level| !self.thought_levels.contains_key(*level))
+    }
+
+    /// The fields that the settings put into each request, before all that a dialect would say by itself: those of
+    /// the thought level, and over them `extra_body`. What is an object in both is joined.
+    pub(crate) fn added_fields(&self) -> Map<String, Value> {
+        let level = self.reasoning_effort.as_deref().unwrap_or(LEVEL_UNSAID);
+        let mut fields = self.thought_levels.get(level).cloned().unwrap_or_default();
+        join(&mut fields, &self.extra_body);
+        fields
+    }
+}
+
+/// Puts fields over others, at every depth.
+fn join(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (name, value) in over {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => join(below, above),
+            _ => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
     }
 }

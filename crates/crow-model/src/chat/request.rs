@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec, link};
 use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::ModelSettings;
 
@@ -36,7 +36,7 @@ struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields = Fields { map: serializer.serialize_map(None)?, settings };
+        let mut fields = Fields { map: serializer.serialize_map(None)?, added: settings.added_fields() };
         fields.add("model", &settings.model)?;
         fields.add("messages", &Messages(self.transcript))?;
         if !self.tools.is_empty() {
@@ -47,8 +47,8 @@ impl Serialize for Body<'_> {
         fields.add("stream_options", &StreamOptions { include_usage: true })?;
         fields.add_some("max_tokens", settings.max_tokens.as_ref())?;
         fields.add_some("temperature", settings.temperature.as_ref())?;
-        fields.add_some("reasoning_effort", settings.reasoning_effort.as_ref())?;
-        for (name, value) in &settings.extra_body {
+        fields.add_some("reasoning_effort", settings.effort().as_ref())?;
+        for (name, value) in &fields.added {
             fields.map.serialize_entry(name, value)?;
         }
         fields.map.end()
@@ -56,18 +56,14 @@ impl Serialize for Body<'_> {
 }
 
 /// The fields of the body, except those that the settings bring themselves.
-struct Fields<'a, M> {
+struct Fields<M> {
     map: M,
-    settings: &'a ModelSettings,
+    added: Map<String, Value>,
 }
 
-impl<M: SerializeMap> Fields<'_, M> {
+impl<M: SerializeMap> Fields<M> {
     fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.settings.extra_body.contains_key(name) {
-            Ok(())
-        } else {
-            self.map.serialize_entry(name, value)
-        }
+        if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
     }
 
     fn add_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {

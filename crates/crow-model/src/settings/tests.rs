@@ -1,0 +1,41 @@
+use serde_json::{Map, Value, json};
+
+use crate::sample::settings;
+
+fn fields(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// Says the word a dialect would spell and the fields it adds, at a level.
+#[track_caller]
+fn check(level: Option<&str>, extra_body: &Value, effort: Option<&str>, added: &Value) {
+    let mut settings = settings();
+    settings.thought_levels = [
+        ("default".to_owned(), fields(&json!({"think": false}))),
+        ("low".to_owned(), fields(&json!({"kwargs": {"think": true, "budget": {"tokens": 5}}}))),
+        ("minimal".to_owned(), Map::new()),
+    ]
+    .into();
+    settings.reasoning_effort = level.map(str::to_owned);
+    settings.extra_body = fields(extra_body);
+    assert_eq!((settings.effort(), Value::Object(settings.added_fields())), (effort, added.clone()));
+}
+
+#[test]
+fn a_thought_level_is_a_word_or_its_fields() {
+    let nothing = json!({});
+    check(None, &nothing, None, &json!({"think": false}));
+    check(Some("high"), &nothing, Some("high"), &nothing);
+    check(Some("minimal"), &nothing, None, &nothing);
+    let low = json!({"kwargs": {"think": true, "budget": {"tokens": 5}}});
+    check(Some("low"), &nothing, None, &low);
+}
+
+#[test]
+fn extra_fields_win_over_those_of_a_level() {
+    let extra = json!({"kwargs": {"budget": {"tokens": 7}, "seed": 1}, "top_k": 4});
+    let joined = json!({"kwargs": {"think": true, "budget": {"tokens": 7}, "seed": 1}, "top_k": 4});
+    check(Some("low"), &extra, None, &joined);
+    check(Some("low"), &json!({"kwargs": null}), None, &json!({"kwargs": null}));
+    check(Some("high"), &extra, Some("high"), &extra);
+}
