@@ -1,8 +1,13 @@
 //! The dialect of `chat/completions`, which most servers speak.
 
 mod chunk;
+mod kept;
 mod request;
 mod stream;
+mod usage;
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) use request::body;
 pub(crate) use stream::Stream;

@@ -8,10 +8,13 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use crow_core::{ModelEvent, Usage};
+use crow_core::ModelEvent;
 use serde::Deserialize;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use super::kept::Kept;
+use super::usage::read_usage;
 
 /// Calls of one reply; a model that asks for more has lost its way, and the list stays bounded.
 const SLOTS_MAX: usize = 1024;
@@ -23,6 +26,9 @@ pub(crate) struct Chunk<'a> {
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
+    /// Where one provider puts its usage.
+    #[serde(borrow, default)]
+    x_groq: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -30,20 +36,25 @@ pub(crate) struct Chunk<'a> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Choice<'a> {
     #[serde(default)]
-    index: Option<u64>,
+    index: Number,
     #[serde(borrow, default)]
     delta: Option<Words<'a>>,
     /// Stands where `delta` does when the reply came whole.
     #[serde(borrow, default)]
     message: Option<Words<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Text<'a>,
+    /// Some say it here and not beside the choices.
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Words<'a> {
     #[serde(borrow, default)]
-    content: Text<'a>,
+    content: Content<'a>,
     #[serde(borrow, default)]
     reasoning_content: Text<'a>,
     #[serde(borrow, default)]
@@ -51,17 +62,21 @@ struct Words<'a> {
     #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
 struct CallPiece<'a> {
     #[serde(default)]
-    index: Option<u64>,
+    index: Number,
     #[serde(borrow, default)]
     id: Text<'a>,
     #[serde(borrow, default)]
     function: Option<FunctionPiece<'a>>,
+    #[serde(borrow, default)]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,16 +88,25 @@ struct FunctionPiece<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct WireUsage {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
+struct GroqPart<'a> {
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
 }
 
 /// Text wherever it may be: a string, a list of parts with a `text`, or nothing.
 #[derive(Debug, Default)]
 struct Text<'a>(Cow<'a, str>);
+
+/// What a model says: a string, or a list of parts of which some are thoughts.
+#[derive(Debug, Default)]
+struct Content<'a> {
+    text: Cow<'a, str>,
+    thought: Cow<'a, str>,
+}
+
+/// A number of a list, if it is one.
+#[derive(Debug, Default)]
+struct Number(Option<u64>);
 
 /// Which call of the reply a piece belongs to.
 #[derive(Debug, Default)]
@@ -105,7 +129,9 @@ impl<'a> Chunk<'a> {
 
     /// The error object, when the chunk carries one instead of words.
     pub(crate) fn error(&self) -> Option<&'a str> {
-        self.error.map(RawValue::get).filter(|error| !matches!(*error, "null" | "{}" | "\"\""))
+        let of_choices = self.choices.iter().flatten().filter_map(|choice| choice.error);
+        let mut errors = self.error.into_iter().chain(of_choices).map(RawValue::get);
+        errors.find(|error| !matches!(*error, "null" | "{}" | "\"\"" | "false"))
     }
 
     /// Tells whether this is something of a completion at all.
@@ -117,55 +143,60 @@ impl<'a> Chunk<'a> {
     pub(crate) fn events(
         self,
         slots: &mut Slots,
+        kept: &mut Kept,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Option<Cow<'a, str>> {
         let mut finish = None;
+        let mut usage = self.usage;
         for choice in self.choices.unwrap_or_default() {
             // We ask for one choice; the others would be spliced into its text.
-            if choice.index.unwrap_or(0) != 0 {
+            if choice.index.0.unwrap_or(0) != 0 {
                 continue;
             }
             if let Some(words) = choice.delta.or(choice.message) {
-                words.events(slots, on_event);
+                words.events(slots, kept, on_event);
             }
-            finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(finish);
+            let Text(reason) = choice.finish_reason;
+            finish = Some(reason).filter(|reason| !matches!(&**reason, "" | "null")).or(finish);
+            usage = usage.or(choice.usage);
         }
-        if let Some(usage) = self.usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok())
-        {
-            let usage = Usage::new(usage.prompt_tokens, usage.completion_tokens);
-            // Some servers send zeros until they know.
-            if usage.total() > 0 {
-                on_event(ModelEvent::Usage(usage));
-            }
+        let of_groq = || serde_json::from_str::<GroqPart<'_>>(self.x_groq?.get()).ok()?.usage;
+        if let Some(usage) = usage.or_else(of_groq).and_then(|usage| read_usage(usage.get())) {
+            on_event(ModelEvent::Usage(usage));
         }
         finish
     }
 }
 
 impl Words<'_> {
-    fn events(self, slots: &mut Slots, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn events(self, slots: &mut Slots, kept: &mut Kept, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         // Some servers send both names with the same words.
         let thought =
             if self.reasoning_content.0.is_empty() { self.reasoning } else { self.reasoning_content };
-        if !thought.0.is_empty() {
-            on_event(ModelEvent::Thought(&thought.0));
-        }
-        for text in [self.content, self.refusal] {
-            if !text.0.is_empty() {
-                on_event(ModelEvent::Text(&text.0));
+        for thought in [thought.0, self.content.thought] {
+            if !thought.is_empty() {
+                on_event(ModelEvent::Thought(&thought));
             }
         }
+        for text in [self.content.text, self.refusal.0] {
+            if !text.is_empty() {
+                on_event(ModelEvent::Text(&text));
+            }
+        }
+        if let Some(details) = self.reasoning_details {
+            kept.add_details(details);
+        }
         for piece in self.tool_calls.unwrap_or_default() {
-            piece.event(slots, on_event);
+            piece.event(slots, kept, on_event);
         }
     }
 }
 
 impl CallPiece<'_> {
-    fn event(self, slots: &mut Slots, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn event(self, slots: &mut Slots, kept: &mut Kept, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let function = self.function.unwrap_or_default();
         let (id, name) = (&*self.id.0, &*function.name.0);
-        let Some(slot) = slots.slot(self.index, id, name) else { return };
+        let Some(slot) = slots.slot(self.index.0, id, name) else { return };
         let arguments = function.arguments.map(read_arguments).unwrap_or_default();
         on_event(ModelEvent::Call {
             slot,
@@ -173,6 +204,9 @@ impl CallPiece<'_> {
             name: Some(name).filter(|name| !name.is_empty()),
             arguments: &arguments,
         });
+        if let Some(extra) = self.extra_content {
+            kept.add_to_call(slot, extra, on_event);
+        }
     }
 }
 
@@ -229,64 +263,83 @@ impl Slot {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor).map(Text)
+        deserializer.deserialize_any(ContentVisitor).map(|content| Self(content.text))
     }
 }
 
-struct TextVisitor;
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
 
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Text::deserialize(deserializer)?.0.parse().ok()))
+    }
+}
+
+struct ContentVisitor;
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Content<'a> {
+    Content { text: text.into(), thought: Cow::Borrowed("") }
+}
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
+    fn visit_borrowed_str<E>(self, said: &'de str) -> Result<Self::Value, E> {
+        Ok(text(said))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
+    fn visit_str<E>(self, said: &str) -> Result<Self::Value, E> {
+        Ok(text(said.to_owned()))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
+        Ok(Content::default())
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
+        Ok(Content::default())
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(number.to_string()))
+        Ok(text(number.to_string()))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(number.to_string()))
+        Ok(text(number.to_string()))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(number.to_string()))
+        Ok(text(number.to_string()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut text = String::new();
-        while let Some(Text(part)) = parts.next_element()? {
-            text.push_str(&part);
+        let mut whole = Content::default();
+        while let Some(Content { text, thought }) = parts.next_element()? {
+            whole.text += text;
+            whole.thought += thought;
         }
-        Ok(Cow::Owned(text))
+        Ok(whole)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut text = Cow::Borrowed("");
+        let mut part = Content::default();
         while let Some(field) = fields.next_key::<Text<'de>>()? {
-            if field.0 == "text" {
-                text = fields.next_value::<Text<'de>>()?.0;
-            } else {
-                fields.next_value::<IgnoredAny>()?;
+            match &*field.0 {
+                "text" => part.text = fields.next_value::<Text<'de>>()?.0,
+                "thinking" => part.thought = fields.next_value::<Text<'de>>()?.0,
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
             }
         }
-        Ok(text)
+        Ok(part)
     }
 }

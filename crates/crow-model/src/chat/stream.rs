@@ -3,12 +3,14 @@
 use crow_core::ModelEvent;
 
 use super::chunk::{Chunk, Slots};
+use super::kept::Kept;
 use crate::decoder::{Finish, StreamError, quote};
 
 /// One answer while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     slots: Slots,
+    kept: Kept,
     finish: Option<Finish>,
     is_done: bool,
 }
@@ -48,8 +50,13 @@ impl Stream {
         if !chunk.is_completion() && is_bare_error(data) {
             return Err(StreamError::Provider(quote(data)));
         }
-        if let Some(reason) = chunk.events(&mut self.slots, on_event) {
-            self.finish = Some(read_finish(&reason));
+        if let Some(reason) = chunk.events(&mut self.slots, &mut self.kept, on_event) {
+            let finish = read_finish(&reason).ok_or_else(|| broken_off(&reason))?;
+            // A second reason that says nothing new does not undo the first.
+            self.finish = self.finish.filter(|_| finish == Finish::Normally).or(Some(finish));
+        }
+        if self.finish.is_some() {
+            self.kept.end(on_event);
         }
         Ok(())
     }
@@ -66,6 +73,7 @@ impl Stream {
         }
         if data == b"[DONE]" {
             self.is_done = true;
+            self.kept.end(on_event);
             return Ok(());
         }
         if let Some(end) = data.iter().position(|byte| *byte == b'\n') {
@@ -105,20 +113,35 @@ impl Stream {
             return Err(StreamError::NotProtocol(quote(whole)));
         }
         self.on_chunk(chunk, whole, on_event)?;
+        self.kept.end(on_event);
         Ok(self.finish.unwrap_or(Finish::Normally))
     }
 }
 
-fn read_finish(reason: &str) -> Finish {
-    match reason {
-        "length" | "max_tokens" => Finish::OutputLimit,
-        "content_filter" | "refusal" => Finish::Refused,
-        _ => Finish::Normally,
+/// Reads how a reply ended; `None` where it was the provider that broke it off.
+fn read_finish(reason: &str) -> Option<Finish> {
+    let reason = reason.to_ascii_lowercase();
+    match reason.as_str() {
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
+            Some(Finish::OutputLimit)
+        }
+        "refusal" | "safety" | "sensitive" | "guardrail_intervened" => Some(Finish::Refused),
+        "error" | "abort" | "network_error" | "insufficient_system_resource" => None,
+        // Some add why after a colon.
+        _ if reason.starts_with("content_filter") => Some(Finish::Refused),
+        _ if reason.contains("malformed_function_call") => None,
+        _ => Some(Finish::Normally),
     }
+}
+
+fn broken_off(reason: &str) -> StreamError {
+    let message = format!("the reply ended with `{reason}`");
+    StreamError::Provider(serde_json::json!({ "message": message }).to_string())
 }
 
 /// `{"object": "error", "message": …}` and its like, without an `error` around it.
 fn is_bare_error(data: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return false };
-    value["object"] == "error" || value["type"] == "error" || value["detail"].is_string()
+    let is_named = value["object"] == "error" || value["type"] == "error";
+    is_named || value["detail"].is_string() || value["message"].is_string()
 }

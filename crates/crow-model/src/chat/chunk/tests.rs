@@ -1,61 +1,8 @@
-//! What real servers send, cut at every byte.
+//! The forms a chunk may have.
 
-use std::fmt::Write as _;
+use expect_test::expect;
 
-use crow_core::{Ended, ModelEvent, ReplyBuilder};
-use expect_test::{Expect, expect};
-
-use crate::{Api, Decoder};
-
-fn read(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(Api::Chat);
-    let mut reply = ReplyBuilder::new(0);
-    let mut hear = |event: ModelEvent<'_>| {
-        reply.on_event(event);
-    };
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let finish = fed.and_then(|()| decoder.end(&mut hear));
-    let reply = reply.end(Ended::Normally);
-    let mut seen = String::new();
-    for (name, text) in [("thought", &reply.thought), ("text", &reply.text)] {
-        if !text.is_empty() {
-            _ = writeln!(seen, "{name} {text}");
-        }
-    }
-    for call in &reply.calls {
-        let arguments = serde_json::Value::Object(call.arguments.object());
-        _ = writeln!(seen, "call {} {} {arguments}", call.provider_id, call.name);
-    }
-    if let Some(usage) = reply.usage {
-        _ = writeln!(seen, "usage {} {}", usage.input, usage.output);
-    }
-    match finish {
-        Ok(finish) => _ = writeln!(seen, "{finish:?}"),
-        Err(error) => _ = writeln!(seen, "{error}"),
-    }
-    seen
-}
-
-#[track_caller]
-fn check(stream: &str, expected: &Expect) {
-    let stream = stream.as_bytes();
-    let whole = read(&[stream]);
-    expected.assert_eq(&whole);
-    for cut in 0..=stream.len() {
-        let (head, tail) = stream.split_at(cut);
-        assert_eq!(read(&[head, tail]), whole, "cut at {cut}");
-    }
-    assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
-}
-
-/// Makes a stream of these deltas with a good end.
-fn deltas(deltas: &[&str]) -> String {
-    let chunks =
-        deltas.iter().map(|delta| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n"));
-    let end =
-        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-    chunks.chain([end.to_owned()]).collect()
-}
+use crate::chat::tests::{check, deltas, read};
 
 #[test]
 fn words_and_thoughts() {
