@@ -5,6 +5,7 @@ mod kept;
 mod request;
 mod stream;
 mod usage;
+mod wants;
 
 #[cfg(test)]
 mod tests;

@@ -6,14 +6,19 @@ mod tests;
 use std::borrow::Cow;
 
 use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec, link};
-use serde::ser::{SerializeMap, SerializeSeq as _};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::kept;
+use super::wants::{Reasoning, marks_cache, reasoning};
 use crate::ModelSettings;
 
 /// What a result without a word becomes: providers refuse an empty message.
 const NO_WORDS: &str = "(no output)";
+
+/// Reasoning where a provider insists on some and there is none: an empty one counts as missing.
+const NO_REASONING: &str = " ";
 
 /// The text of a result that is only images.
 const IMAGES_FOLLOW: &str = "(the images follow)";
@@ -38,7 +43,7 @@ impl Serialize for Body<'_> {
         let settings = self.settings;
         let mut fields = Fields { map: serializer.serialize_map(None)?, added: settings.added_fields() };
         fields.add("model", &settings.model)?;
-        fields.add("messages", &Messages(self.transcript))?;
+        fields.add("messages", &messages(settings, self.transcript))?;
         if !self.tools.is_empty() {
             fields.add("tools", &Tools(self.tools))?;
             fields.add("parallel_tool_calls", &true)?;
@@ -109,19 +114,23 @@ struct WireFunction<'a> {
 #[serde(tag = "role", rename_all = "lowercase")]
 enum Message<'a> {
     System {
-        content: &'a str,
+        content: Content<'a>,
     },
     User {
         content: Content<'a>,
     },
     Assistant {
         content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_details: Option<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
-        content: Cow<'a, str>,
+        tool_call_id: Cow<'a, str>,
+        content: Content<'a>,
     },
 }
 
@@ -135,8 +144,21 @@ enum Content<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WirePart<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl },
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    ImageUrl {
+        image_url: ImageUrl,
+    },
+}
+
+/// Marks where the provider's cache may end.
+#[derive(Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Serialize)]
@@ -146,10 +168,12 @@ struct ImageUrl {
 
 #[derive(Serialize)]
 struct WireCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
     function: WireCallFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
@@ -158,52 +182,87 @@ struct WireCallFunction<'a> {
     arguments: String,
 }
 
-struct Messages<'a>(ForModel<'a>);
+/// The conversation in the provider's order.
+fn messages<'a>(settings: &ModelSettings, transcript: ForModel<'a>) -> Vec<Message<'a>> {
+    let mut messages = Vec::new();
+    if !transcript.system().trim().is_empty() {
+        let content = Content::Text(Cow::Borrowed(transcript.system()));
+        messages.push(Message::System { content });
+    }
+    let spoken = Spoken::new(settings, transcript);
+    let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
+    let mut images: Vec<WirePart<'_>> = Vec::new();
+    // Many servers take no two messages of a person in a row, so they wait until somebody else speaks.
+    let mut said: Vec<&Part> = Vec::new();
+    for (place, step) in transcript.steps().enumerate() {
+        // Most providers take text only in a result, so its images wait until the last result is said.
+        if !matches!(step, Shown::Result { .. }) && !images.is_empty() {
+            messages.push(images_of_results(&mut images));
+        }
+        match step {
+            Shown::Prompt(prompt) => said.extend(&prompt.parts),
+            Shown::Reply(reply) => {
+                names = call_names(reply);
+                if let Some(message) = spoken.assistant(place, reply, &names) {
+                    messages.extend(user_content(&said).map(|content| Message::User { content }));
+                    said.clear();
+                    messages.push(message);
+                }
+            }
+            Shown::Result { call, outcome } => {
+                // The transcript has a reply before each result; without one there is nothing to say.
+                let Some((_, name)) = names.iter().find(|(id, _)| *id == call) else { continue };
+                let content = Content::Text(result_text(outcome));
+                messages.push(Message::Tool { tool_call_id: name.clone(), content });
+                images.extend(outcome.for_model.iter().filter_map(image));
+            }
+        }
+    }
+    if !images.is_empty() {
+        messages.push(images_of_results(&mut images));
+    }
+    messages.extend(user_content(&said).map(|content| Message::User { content }));
+    if marks_cache(settings) {
+        mark_cache(&mut messages);
+    }
+    messages
+}
 
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut messages = serializer.serialize_seq(None)?;
-        if !self.0.system().trim().is_empty() {
-            messages.serialize_element(&Message::System { content: self.0.system() })?;
-        }
-        let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
-        let mut images: Vec<WirePart<'_>> = Vec::new();
-        // Many servers take no two messages of a person in a row, so they wait until somebody else speaks.
-        let mut said: Vec<&Part> = Vec::new();
-        for step in self.0.steps() {
-            // Most providers take text only in a result, so its images wait until the last result is said.
-            if !matches!(step, Shown::Result { .. }) && !images.is_empty() {
-                messages.serialize_element(&images_of_results(&mut images))?;
+/// Marks the ends of what stays: the instructions, what the person said last, the last result.
+fn mark_cache(messages: &mut [Message<'_>]) {
+    let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
+    let is_user = |message: &Message<'_>| matches!(message, Message::User { .. });
+    let is_tool = |message: &Message<'_>| matches!(message, Message::Tool { .. });
+    let places = [is_system as fn(&Message<'_>) -> bool, is_user, is_tool];
+    for place in places.map(|is| messages.iter().rposition(is)).into_iter().flatten() {
+        match &mut messages[place] {
+            Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
+                content.mark();
             }
-            match step {
-                Shown::Prompt(prompt) => said.extend(&prompt.parts),
-                Shown::Reply(reply) => {
-                    names = call_names(reply);
-                    if let Some(message) = assistant(reply, &names) {
-                        if let Some(content) = user_content(&said) {
-                            messages.serialize_element(&Message::User { content })?;
-                        }
-                        said.clear();
-                        messages.serialize_element(&message)?;
-                    }
-                }
-                Shown::Result { call, outcome } => {
-                    let name = names.iter().find(|(id, _)| *id == call);
-                    // The transcript has a reply before each result; without one there is nothing to say.
-                    let Some((_, name)) = name else { continue };
-                    let content = result_text(outcome);
-                    messages.serialize_element(&Message::Tool { tool_call_id: name, content })?;
-                    images.extend(outcome.for_model.iter().filter_map(image));
-                }
-            }
+            Message::Assistant { .. } => {}
         }
-        if !images.is_empty() {
-            messages.serialize_element(&images_of_results(&mut images))?;
+    }
+}
+
+impl Content<'_> {
+    fn mark(&mut self) {
+        if let Self::Text(text) = self {
+            *self = Self::Parts(vec![WirePart::text(std::mem::take(text))]);
         }
-        if let Some(content) = user_content(&said) {
-            messages.serialize_element(&Message::User { content })?;
+        let Self::Parts(parts) = self else { return };
+        let last = parts.iter_mut().rev().find_map(|part| match part {
+            WirePart::Text { cache_control, .. } => Some(cache_control),
+            WirePart::ImageUrl { .. } => None,
+        });
+        if let Some(cache_control) = last {
+            *cache_control = Some(CacheControl { kind: "ephemeral" });
         }
-        messages.end()
+    }
+}
+
+impl<'a> WirePart<'a> {
+    fn text(text: Cow<'a, str>) -> Self {
+        Self::Text { text, cache_control: None }
     }
 }
 
@@ -223,16 +282,58 @@ fn call_names(reply: &Reply) -> Vec<(CallId, Cow<'_, str>)> {
     names.collect()
 }
 
-/// A reply without words or calls, such as one cut while it was thinking, is no message.
-fn assistant<'a>(reply: &'a Reply, names: &'a [(CallId, Cow<'a, str>)]) -> Option<Message<'a>> {
-    let content = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
-    let tool_calls = reply.calls.iter().zip(names).map(|(call, (_, id))| WireCall {
-        id,
-        kind: "function",
-        function: WireCallFunction { name: &call.name, arguments: arguments(call) },
-    });
-    let tool_calls: Vec<_> = tool_calls.collect();
-    (content.is_some() || !tool_calls.is_empty()).then_some(Message::Assistant { content, tool_calls })
+/// How replies are given back to a model.
+struct Spoken {
+    /// The model, as its sealed pieces name it.
+    by: String,
+    reasoning: Reasoning,
+    /// The place after the last words of the person: from here on it is one turn.
+    turn: usize,
+}
+
+impl Spoken {
+    fn new(settings: &ModelSettings, transcript: ForModel<'_>) -> Self {
+        let prompts = transcript.steps().enumerate().filter(|(_, step)| matches!(step, Shown::Prompt(_)));
+        let turn = prompts.last().map_or(0, |(place, _)| place);
+        Self { by: settings.id(), reasoning: reasoning(settings), turn }
+    }
+
+    /// A reply without words or calls, such as one cut while it was thinking, is no message.
+    fn assistant<'a>(
+        &self,
+        place: usize,
+        reply: &'a Reply,
+        names: &[(CallId, Cow<'a, str>)],
+    ) -> Option<Message<'a>> {
+        let content = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
+        if content.is_none() && reply.calls.is_empty() {
+            return None;
+        }
+        let pieces = reply.sealed_by(&self.by);
+        let calls = reply.calls.iter().zip(names).enumerate();
+        let tool_calls = calls.map(|(slot, (call, (_, id)))| WireCall {
+            id: id.clone(),
+            kind: "function",
+            function: WireCallFunction { name: &call.name, arguments: arguments(call) },
+            extra_content: kept::extra_of_call(pieces, slot),
+        });
+        Some(Message::Assistant {
+            content,
+            reasoning_content: self.reasoning_of(place, reply),
+            reasoning_details: kept::details(pieces),
+            tool_calls: tool_calls.collect(),
+        })
+    }
+
+    fn reasoning_of<'a>(&self, place: usize, reply: &'a Reply) -> Option<&'a str> {
+        let thought = Some(reply.thought.as_str()).filter(|thought| !thought.trim().is_empty());
+        match self.reasoning {
+            Reasoning::Unsent => None,
+            Reasoning::OfTurn => thought.filter(|_| place > self.turn),
+            Reasoning::WithCalls if reply.calls.is_empty() => None,
+            Reasoning::WithCalls => thought.or(Some(NO_REASONING)),
+        }
+    }
 }
 
 fn arguments(call: &Call) -> String {
@@ -248,9 +349,7 @@ fn arguments(call: &Call) -> String {
 fn user_content<'a>(said: &[&'a Part]) -> Option<Content<'a>> {
     let has_images = said.iter().any(|part| matches!(part, Part::Image { .. }));
     if has_images {
-        let parts = said
-            .iter()
-            .filter_map(|part| image(part).or_else(|| text(part).map(|text| WirePart::Text { text })));
+        let parts = said.iter().filter_map(|part| image(part).or_else(|| text(part).map(WirePart::text)));
         return Some(Content::Parts(parts.collect()));
     }
     let joined = join(said.iter().filter_map(|part| text(part)))?;
@@ -266,7 +365,7 @@ fn result_text(outcome: &Outcome) -> Cow<'_, str> {
 fn images_of_results<'a>(images: &mut Vec<WirePart<'a>>) -> Message<'a> {
     let says =
         if images.len() == 1 { "The image of the result above:" } else { "The images of the results above:" };
-    let mut parts = vec![WirePart::Text { text: Cow::Borrowed(says) }];
+    let mut parts = vec![WirePart::text(Cow::Borrowed(says))];
     parts.append(images);
     Message::User { content: Content::Parts(parts) }
 }

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::body;
+use crate::ModelSettings;
 use crate::sample::settings;
 
 fn prompt(parts: Vec<Part>) -> Entry {
@@ -200,6 +201,168 @@ fn settings_become_fields_and_the_extra_ones_win() {
         r#""tools":[{"type":"function","function":{"name":"read","description":"Reads.","parameters":{"type":"object"}}}],"#,
         r#""parallel_tool_calls":true,"stream":true,"stream_options":{"include_usage":true},"#,
         r#""max_tokens":100,"reasoning_effort":"high","temperature":1,"top_p":0.9}"#,
+    );
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+}
+
+/// A conversation of two turns: in each the model calls a tool and then says something.
+fn two_turns() -> Vec<Entry> {
+    let text = |text: &str| vec![Part::Text(text.to_owned())];
+    vec![
+        say("one"),
+        reply(1, "", &["a"]),
+        result(1, 0, text("A")),
+        reply(3, "first", &[]),
+        say("two"),
+        reply(5, "", &["b"]),
+        result(5, 0, text("B")),
+    ]
+}
+
+fn messages(settings: &ModelSettings, entries: Vec<Entry>) -> Vec<Value> {
+    let mut transcript = Transcript::new("be good");
+    for entry in entries {
+        transcript.push(entry).unwrap();
+    }
+    let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let mut body: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(crow_testkit::violations(&body), [""; 0]);
+    serde_json::from_value(body["messages"].take()).unwrap()
+}
+
+fn at(base_url: &str, model: &str) -> ModelSettings {
+    let mut settings = settings();
+    base_url.clone_into(&mut settings.provider.base_url);
+    model.clone_into(&mut settings.model);
+    settings
+}
+
+/// Says which replies carry their reasoning.
+#[track_caller]
+fn check_reasoning(settings: &ModelSettings, expected: &str) {
+    let messages = messages(settings, two_turns());
+    let replies = messages.iter().filter(|message| message["role"] == "assistant");
+    let carried = replies.map(|reply| reply["reasoning_content"].as_str().unwrap_or("-").to_owned());
+    assert_eq!(carried.collect::<Vec<_>>().join(" "), expected);
+}
+
+#[test]
+fn reasoning_goes_back_where_it_is_wanted() {
+    let mut wanted = settings();
+    check_reasoning(&wanted, "- - -");
+    wanted.send_reasoning = Some(true);
+    check_reasoning(&wanted, "- - hm");
+    wanted.model = "org/DeepSeek-V4".to_owned();
+    check_reasoning(&wanted, "hm - hm");
+    let mut known = at("https://api.deepseek.com/v1", "deepseek-v4-pro");
+    check_reasoning(&known, "hm - hm");
+    known.send_reasoning = Some(false);
+    check_reasoning(&known, "- - -");
+    for (host, expected) in [
+        ("https://api.moonshot.cn/v1", "hm - hm"),
+        ("https://api.moonshot.ai/v1", "hm - hm"),
+        ("https://api.xiaomimimo.com/v1", "hm - hm"),
+        ("https://api.z.ai/api/paas/v4", "- - hm"),
+        // These refuse the field.
+        ("https://api.groq.com/openai/v1", "- - -"),
+        ("https://api.cerebras.ai/v1", "- - -"),
+        ("https://api.mistral.ai/v1", "- - -"),
+        ("https://notdeepseek.com/v1", "- - -"),
+        ("nonsense", "- - -"),
+    ] {
+        check_reasoning(&at(host, "kimi"), expected);
+    }
+}
+
+#[test]
+fn a_call_without_a_thought_has_a_blank_one_where_it_may_not_miss() {
+    let mut entries = two_turns();
+    if let Entry::Reply(reply) = &mut entries[1] {
+        reply.thought.clear();
+    }
+    let messages = messages(&at("https://api.deepseek.com", "deepseek-v4-pro"), entries);
+    assert_eq!(messages[2]["reasoning_content"], " ");
+}
+
+#[test]
+fn what_a_model_sealed_goes_back_to_it_alone() {
+    let mut entries = two_turns();
+    if let Entry::Reply(reply) = &mut entries[1] {
+        let pieces = vec![
+            json!({"call": 0, "extra_content": {"google": {"thought_signature": "s"}}}),
+            json!({"call": 7, "extra_content": {}}),
+            json!({"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "t"}]}),
+            json!("of another dialect"),
+        ];
+        reply.sealed = Some(crow_core::Sealed { by: settings().id(), pieces });
+    }
+    let same = messages(&settings(), entries.clone());
+    expect![[r#"{"role":"assistant","content":null,"reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"t"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"},"extra_content":{"google":{"thought_signature":"s"}}}]}"#]]
+        .assert_eq(&same[2].to_string());
+    let other = messages(&at(&settings().provider.base_url, "other"), entries);
+    assert_eq!(other, messages(&settings(), two_turns()));
+}
+
+#[test]
+fn arguments_that_could_not_be_read_go_back_as_an_object() {
+    let mut entries = two_turns();
+    if let Entry::Reply(reply) = &mut entries[1] {
+        reply.calls[0].arguments = Arguments::Unreadable { why: "line 1: what?".to_owned() };
+    }
+    let messages = messages(&settings(), entries);
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{}");
+}
+
+/// Whoever caches by itself does so as long as a request begins with the bytes of the one before.
+#[test]
+fn a_request_begins_with_the_one_before() {
+    for settings in [settings(), at("https://api.deepseek.com/v1", "deepseek-v4-pro")] {
+        let bytes = |n: usize| {
+            let mut transcript = Transcript::new("be good");
+            two_turns().into_iter().take(n).for_each(|entry| transcript.push(entry).unwrap());
+            let bytes = body(&settings, transcript.for_model().unwrap(), &tools()).unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            let (messages, rest) = text.split_once("],\"tools\":").unwrap();
+            (messages.to_owned(), rest.to_owned())
+        };
+        let requests: Vec<_> = [1, 3, 5, 7].into_iter().map(bytes).collect();
+        for pair in requests.windows(2) {
+            assert!(pair[1].0.starts_with(&pair[0].0), "{} before {}", pair[0].0, pair[1].0);
+            assert_eq!(pair[0].1, pair[1].1);
+        }
+    }
+}
+
+#[test]
+fn a_cache_that_needs_marks_gets_them() {
+    let marked = |settings: &ModelSettings| {
+        let mark = |message: &Value| message.to_string().contains(r#""cache_control":{"type":"ephemeral"}"#);
+        messages(settings, two_turns()).iter().map(|message| if mark(message) { 'x' } else { '-' }).collect()
+    };
+    let openrouter = "https://openrouter.ai/api/v1";
+    let seen: String = marked(&at(openrouter, "anthropic/claude-sonnet-4.5"));
+    assert_eq!(seen, "x----x-x");
+    let seen: String = marked(&at(openrouter, "openai/gpt-5"));
+    assert_eq!(seen, "--------");
+    let seen: String = marked(&at("https://api.acme.test/v1", "anthropic/claude"));
+    assert_eq!(seen, "--------");
+    let messages = messages(&at(openrouter, "anthropic/claude-sonnet-4.5"), two_turns());
+    expect![[r#"{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"B","cache_control":{"type":"ephemeral"}}]}"#]]
+        .assert_eq(&messages[7].to_string());
+}
+
+#[test]
+fn a_thought_level_has_fields_of_its_own() {
+    let mut transcript = Transcript::new("");
+    transcript.push(say("hi")).unwrap();
+    let mut settings = settings();
+    settings.reasoning_effort = Some("high".to_owned());
+    let fields = json!({"enable_thinking": true, "model": "acme-9-thinking"});
+    settings.thought_levels = [("high".to_owned(), fields.as_object().unwrap().clone())].into();
+    let bytes = body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
+    let expected = concat!(
+        r#"{"messages":[{"role":"user","content":"hi"}],"stream":true,"#,
+        r#""stream_options":{"include_usage":true},"enable_thinking":true,"model":"acme-9-thinking"}"#,
     );
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
