@@ -14,12 +14,16 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
-use crate::http::{address, headers};
+use crate::http::{address, headers, is_near};
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
 use crate::{Api, Http, ModelSettings, chat};
 
 /// A model may think for minutes before its first word; a stream silent for longer is dead.
 const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// A server near by often has one slot: until it begins to answer it may be busy with others. A dead one is
+/// noticed by the connection.
+const QUEUE_MAX: Duration = Duration::from_secs(1800);
 
 /// Room for the body of a refusal; only its first sentences are read.
 const REFUSAL_LEN_MAX: usize = 64 * 1024;
@@ -71,6 +75,7 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
         let mut one = Try {
             asked: Asked::model(ask.settings),
             api: ask.settings.provider.api,
+            begin_max: if is_near(request.url()) { QUEUE_MAX } else { IDLE_MAX },
             cut: Box::pin(cut.cancelled()),
             reply: ReplyBuilder::new(ask.seq).by(ask.settings.id()),
             was_heard: false,
@@ -134,6 +139,8 @@ impl From<Tried> for TryEnd {
 struct Try<'a> {
     asked: Asked<'a>,
     api: Api,
+    /// How long to wait for the first byte.
+    begin_max: Duration,
     cut: Pin<Box<WaitForCancellationFuture<'a>>>,
     reply: ReplyBuilder,
     /// A person has seen something of this try.
@@ -144,13 +151,24 @@ struct Try<'a> {
 
 impl Try<'_> {
     async fn run(&mut self, client: &Client, request: Request, listener: &mut impl Listener) -> TryEnd {
-        let answer = tokio::select! {
-            biased;
-            () = &mut self.cut => return TryEnd::Over(Ended::Cancelled),
-            answer = timeout(IDLE_MAX, client.execute(request)) => answer,
+        let began_at = Instant::now();
+        let mut sent = Box::pin(client.execute(request));
+        let answer = loop {
+            // A person is told of a long wait, once for each time that would be too long elsewhere.
+            let patience = IDLE_MAX.min(self.begin_max.saturating_sub(began_at.elapsed()));
+            let answer = tokio::select! {
+                biased;
+                () = &mut self.cut => return TryEnd::Over(Ended::Cancelled),
+                answer = timeout(patience, &mut sent) => answer,
+            };
+            let waited = began_at.elapsed();
+            if answer.is_ok() || waited >= self.begin_max {
+                break answer;
+            }
+            listener.waiting(self.asked.queue(waited));
         };
         let ended = match answer {
-            Err(_) => Err(self.asked.silence(IDLE_MAX).into()),
+            Err(_) => Err(self.asked.silence(self.begin_max).into()),
             Ok(Err(error)) => Err(self.asked.no_answer(error).into()),
             Ok(Ok(response)) if response.status().is_success() => self.listen(response, listener).await,
             Ok(Ok(response)) => Err(self.refused(response).await),
@@ -167,7 +185,8 @@ impl Try<'_> {
         let mut decoder = Decoder::new(self.api);
         let mut broken = None;
         let mut heard_at = Instant::now();
-        let mut idle = Box::pin(sleep(IDLE_MAX));
+        let mut idle_max = self.begin_max;
+        let mut idle = Box::pin(sleep(idle_max));
         loop {
             let bytes = tokio::select! {
                 biased;
@@ -175,10 +194,10 @@ impl Try<'_> {
                 bytes = response.chunk() => bytes,
                 () = &mut idle => {
                     // Setting the timer only here keeps it off the path of each chunk.
-                    if heard_at.elapsed() >= IDLE_MAX {
-                        return Err(self.asked.silence(IDLE_MAX).into());
+                    if heard_at.elapsed() >= idle_max {
+                        return Err(self.asked.silence(idle_max).into());
                     }
-                    idle.as_mut().reset(heard_at + IDLE_MAX);
+                    idle.as_mut().reset(heard_at + idle_max);
                     continue;
                 }
             };
@@ -191,6 +210,11 @@ impl Try<'_> {
                 }
             };
             heard_at = Instant::now();
+            if idle_max != IDLE_MAX {
+                // It has begun: from here on silence is no queue.
+                idle_max = IDLE_MAX;
+                idle.as_mut().reset(heard_at + idle_max);
+            }
             let fed = decoder
                 .feed(&bytes, &mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
             fed.map_err(|error| self.bad_stream(&error))?;

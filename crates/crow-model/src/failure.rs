@@ -152,6 +152,12 @@ impl<'a> Asked<'a> {
         Tried { failure: Failure::new(kind, what), cause }
     }
 
+    /// Says that a server near by has not begun to answer.
+    pub(crate) fn queue(self, waited: Duration) -> String {
+        let (who, waited) = (&self.provider.name, waited.as_secs());
+        format!("`{who}` has not begun to answer for {waited} s; it may be busy with another request")
+    }
+
     /// Explains a provider that stopped talking.
     pub(crate) fn silence(self, waited: Duration) -> Tried {
         let who = &self.provider.name;

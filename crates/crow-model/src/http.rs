@@ -76,6 +76,25 @@ fn is_loopback(url: &Url) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// Tells whether a server stands on this machine or in its network, where it serves few and lets the others wait.
+pub(crate) fn is_near(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => {
+            // 100.64.0.0/10 is what private networks over the internet use.
+            let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xC0 == 64;
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || is_shared
+        }
+        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        // A name without a dot is one of the network's own.
+        Err(_) => {
+            !host.contains('.')
+                || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
+        }
+    }
+}
+
 /// Makes the address of a path below a provider's `base_url`.
 pub(crate) fn address(provider: &ProviderSettings, path: &[&str]) -> Result<Url, Failure> {
     let wrong = |why: &str| {
@@ -117,4 +136,38 @@ pub(crate) fn headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure>
         headers.insert(name, value);
     }
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_servers_are_near() {
+        let near = |host: &str| is_near(&Url::parse(&format!("http://{host}:8080/v1")).unwrap());
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "192.168.1.7",
+            "10.0.0.2",
+            "172.16.3.4",
+            "100.100.1.1",
+            "169.254.1.1",
+            "[fd00::1]",
+            "[fe80::1]",
+            "gpu",
+            "gpu.local",
+            "box.lan",
+            "host.docker.internal",
+            "a.localhost",
+        ] {
+            assert!(near(host), "{host}");
+        }
+        for host in
+            ["api.acme.test", "8.8.8.8", "172.32.0.1", "100.128.0.1", "[2001:db8::1]", "local.acme.test"]
+        {
+            assert!(!near(host), "{host}");
+        }
+    }
 }
