@@ -37,6 +37,9 @@ const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// After `[DONE]` only the end of the body is to come; reading it keeps the connection for the next request.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// What an answer begins with that turns out to be an error.
+const CODE_OF_STREAM: u16 = 200;
+
 /// Who hears a reply while it arrives.
 pub trait Listener: Send {
     /// Takes the next words.
@@ -254,15 +257,25 @@ impl Try<'_> {
             _ = timeout(REFUSAL_TIMEOUT, read_refusal(response, &mut body)) => {}
         }
         let body = String::from_utf8_lossy(&body).into_owned();
-        let said = Some((code, body));
-        let is_same = *self.said_before == said;
-        *self.said_before = said;
+        let is_same = self.is_said_again(code, body);
         let body = self.said_before.as_ref().map_or("", |(_, body)| body);
         self.asked.bad_answer(&BadAnswer { code, body, retry_after, is_same }).into()
     }
 
-    fn bad_stream(&self, error: &StreamError) -> TryEnd {
-        let tried = self.asked.bad_stream(error);
+    /// Keeps what a refusal said; tells whether the one before said the same.
+    fn is_said_again(&mut self, code: u16, body: String) -> bool {
+        let said = Some((code, body));
+        let is_same = *self.said_before == said;
+        *self.said_before = said;
+        is_same
+    }
+
+    fn bad_stream(&mut self, error: &StreamError) -> TryEnd {
+        let is_same = match error {
+            StreamError::Provider(body) => self.is_said_again(CODE_OF_STREAM, body.clone()),
+            StreamError::NotProtocol(_) | StreamError::TooLong | StreamError::Cut => false,
+        };
+        let tried = self.asked.bad_stream(error, is_same);
         tracing::debug!(kind = %tried.failure.kind, is_cut = tried.cause == Cause::BrokeOff, "the stream failed");
         tried.into()
     }

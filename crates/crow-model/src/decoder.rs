@@ -169,6 +169,7 @@ impl State {
 
 /// A piece of a strange answer, for a person.
 pub(crate) fn quote(data: &[u8]) -> String {
+    let data = data.trim_ascii();
     String::from_utf8_lossy(&data[..data.len().min(QUOTE_LEN_MAX)]).into_owned()
 }
 

@@ -1,6 +1,7 @@
 //! Turns what goes wrong with a provider into a failure with a sentence: who, what, and what to do.
 //! No sentence shows a key, whatever the provider's text says.
 
+mod said;
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +9,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
-use serde_json::Value;
+use said::Said;
 
 use crate::decoder::StreamError;
 use crate::retry::{Cause, Tried};
@@ -19,24 +20,6 @@ const WORDS_MAX: usize = 500;
 
 /// Header values shorter than this are no secrets, and hiding them would blot out ordinary words.
 const SECRET_LEN_MIN: usize = 8;
-
-/// How providers say that the conversation is too long.
-const OVERFLOW_MARKS: [&str; 14] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "exceeds the available context size",
-    "maximum context length",
-    "maximum context size",
-    "maximum prompt length",
-    "context window",
-    "context length",
-    "context size",
-    "prompt is too long",
-    "prompt too long",
-    "input is too long",
-    "input length and `max_tokens`",
-    "reduce the length of the messages",
-];
 
 /// Who was asked, for the sentences.
 #[derive(Debug, Clone, Copy)]
@@ -73,54 +56,42 @@ impl<'a> Asked<'a> {
 
     /// Explains an answer that is not success.
     pub(crate) fn bad_answer(self, answer: &BadAnswer<'_>) -> Tried {
-        let BadAnswer { code, body, retry_after, is_same } = *answer;
-        let marks = body.to_lowercase();
-        let again = Cause::Status { code, retry_after, is_same };
+        let BadAnswer { code, body, is_same, .. } = *answer;
+        let said = Said::new(body);
         let says = self.says(body);
-        let who = &self.provider.name;
+        let retry_after = answer.retry_after.or_else(|| said.wait());
+        let again = Cause::Status { code, retry_after, is_same };
         let (kind, cause, what) = match code {
+            400..=403 | 429 if said.is_without_credit() => {
+                (FailureKind::ProviderRate, Cause::Final, self.no_credit(code, &says))
+            }
+            402 => (FailureKind::ProviderRate, Cause::Final, self.no_credit(code, &says)),
+            400 | 403 if said.is_unwelcome() => {
+                (FailureKind::ProviderRejected, Cause::Final, self.unwelcome(code, &says))
+            }
             401 | 403 => (FailureKind::ProviderAuth, Cause::Final, self.auth(code, &says)),
-            400 | 413 | 422 | 500 if is_overflow(&marks) => {
-                (FailureKind::ContextOverflow, Cause::Final, self.overflow(body, &says))
+            400 if said.is_bad_key() => (FailureKind::ProviderAuth, Cause::Final, self.auth(code, &says)),
+            413 => (FailureKind::ContextOverflow, Cause::Final, self.overflow(&said, &says)),
+            400 | 422 | 429 | 500 if said.is_overflow() => {
+                (FailureKind::ContextOverflow, Cause::Final, self.overflow(&said, &says))
             }
-            429 if marks.contains("insufficient_quota") => {
-                let what = format!(
-                    "`{who}` has no quota left for this key ({code}){says}; look at its plan and billing"
-                );
-                (FailureKind::ProviderRate, Cause::Final, what)
+            400 if said.is_bad_call() => (FailureKind::Protocol, Cause::BrokeOff, self.bad_call(code, &says)),
+            429 => (FailureKind::ProviderRate, again, self.rate(code, &says)),
+            400 | 404 | 422 if said.is_without_tools() => {
+                (FailureKind::ProviderRejected, Cause::Final, self.bad_request(code, &said, &says))
             }
-            429 => {
-                let what =
-                    format!("`{who}` limits the rate ({code}){says}; wait a while or use another model");
-                (FailureKind::ProviderRate, again, what)
-            }
-            400 | 404 | 422 if self.model.is_some() && names_model(code, &marks) => {
+            400 | 404 | 422 if self.model.is_some() && said.names_model(code) => {
                 (FailureKind::ModelNotFound, Cause::Final, self.no_model(code, &says))
             }
-            404 | 405 => {
-                let what =
-                    format!("`{who}` has nothing at {} ({code}){says}; check its `base_url`", self.place());
-                (FailureKind::ProviderRejected, Cause::Final, what)
+            300..=399 | 404 | 405 => {
+                (FailureKind::ProviderRejected, Cause::Final, self.no_place(code, &says))
             }
-            300..=399 => {
-                let what = format!(
-                    "`{who}` has moved away from {} ({code}){says}; correct its `base_url`",
-                    self.place()
-                );
-                (FailureKind::ProviderRejected, Cause::Final, what)
+            408 => (FailureKind::Connection, again, self.too_slow(code, &says)),
+            500 if is_same || said.is_without_tools() => {
+                (FailureKind::ProviderRejected, Cause::Final, self.permanent(code, &said, &says))
             }
-            408 => {
-                let what = format!("`{who}` waited too long for the request ({code}){says}; try again");
-                (FailureKind::Connection, again, what)
-            }
-            409 | 425 | 500.. => {
-                let what = format!("`{who}` is overloaded or broken ({code}){says}; try again later");
-                (FailureKind::ProviderOverloaded, again, what)
-            }
-            _ => {
-                let what = format!("`{who}` refused the request{} ({code}){says}", self.for_model());
-                (FailureKind::ProviderRejected, Cause::Final, what)
-            }
+            409 | 425 | 500.. => (FailureKind::ProviderOverloaded, again, self.overloaded(code, &says)),
+            _ => (FailureKind::ProviderRejected, Cause::Final, self.bad_request(code, &said, &says)),
         };
         Tried { failure: Failure::new(kind, what), cause }
     }
@@ -165,8 +136,8 @@ impl<'a> Asked<'a> {
         Tried { failure: Failure::new(FailureKind::Connection, what), cause: Cause::Silent }
     }
 
-    /// Explains a stream that is no reply.
-    pub(crate) fn bad_stream(self, error: &StreamError) -> Tried {
+    /// Explains a stream that is no reply. `is_same`: the try before ended in the same words.
+    pub(crate) fn bad_stream(self, error: &StreamError, is_same: bool) -> Tried {
         let who = &self.provider.name;
         let (kind, cause, what) = match error {
             StreamError::Cut => (
@@ -177,7 +148,10 @@ impl<'a> Asked<'a> {
             StreamError::TooLong => (
                 FailureKind::Protocol,
                 Cause::Final,
-                format!("`{who}` sent an event that is too long to be a reply"),
+                format!(
+                    "`{who}` sent an event that is too long to be a reply{}; use another model",
+                    self.for_model()
+                ),
             ),
             StreamError::NotProtocol(quote) => {
                 let says = self.says(quote);
@@ -187,8 +161,8 @@ impl<'a> Asked<'a> {
                 (FailureKind::Protocol, Cause::Final, what)
             }
             StreamError::Provider(error) => {
-                let code = code_in(error);
-                return self.bad_answer(&BadAnswer { code, body: error, retry_after: None, is_same: false });
+                let code = Said::new(error).code();
+                return self.bad_answer(&BadAnswer { code, body: error, retry_after: None, is_same });
             }
         };
         Tried { failure: Failure::new(kind, what), cause }
@@ -222,6 +196,75 @@ impl<'a> Asked<'a> {
         self.model.map(|model| format!(" for `{}`", model.model)).unwrap_or_default()
     }
 
+    /// The key by the variable it comes from.
+    fn key(self) -> String {
+        match &self.provider.key_variable {
+            Some(variable) => format!("the key in {variable}"),
+            None => "this key".to_owned(),
+        }
+    }
+
+    fn no_credit(self, code: u16, says: &str) -> String {
+        let (who, key) = (&self.provider.name, self.key());
+        format!("`{who}` has no credit left for {key} ({code}){says}; look at its plan and billing")
+    }
+
+    fn unwelcome(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        format!(
+            "`{who}` refused what the conversation says{model} ({code}){says}; say it otherwise or use another model"
+        )
+    }
+
+    fn rate(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        format!("`{who}` limits the rate{model} ({code}){says}; wait a while or use another model")
+    }
+
+    fn too_slow(self, code: u16, says: &str) -> String {
+        format!("`{}` waited too long for the request ({code}){says}; try again", self.provider.name)
+    }
+
+    fn overloaded(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        format!("`{who}` is overloaded or broken{model} ({code}){says}; try again later")
+    }
+
+    fn bad_call(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        format!("`{who}` could not read a call that was written{model} ({code}){says}; try again")
+    }
+
+    fn permanent(self, code: u16, said: &Said<'_>, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        let advice = self.advice(said, "use another model");
+        format!("`{who}` fails at this request{model} every time ({code}){says}; {advice}")
+    }
+
+    fn bad_request(self, code: u16, said: &Said<'_>, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.for_model());
+        let advice = self.advice(said, "check its settings in the configuration");
+        format!("`{who}` refused the request{model} ({code}){says}; {advice}")
+    }
+
+    /// What to set, or what else to do.
+    fn advice(self, said: &Said<'_>, otherwise: &str) -> String {
+        match (said.setting(), self.model) {
+            (Some(setting), Some(model)) => {
+                format!("try {setting} for `{}` in the configuration", model.name)
+            }
+            _ => otherwise.to_owned(),
+        }
+    }
+
+    fn no_place(self, code: u16, says: &str) -> String {
+        let (who, place) = (&self.provider.name, self.place());
+        if code < 400 {
+            return format!("`{who}` has moved away from {place} ({code}){says}; correct its `base_url`");
+        }
+        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`")
+    }
+
     fn no_model(self, code: u16, says: &str) -> String {
         let who = &self.provider.name;
         match self.model {
@@ -235,17 +278,21 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn overflow(self, body: &str, says: &str) -> String {
+    fn overflow(self, said: &Said<'_>, says: &str) -> String {
         let of_model = self.model.map(|model| format!(" of `{}`", model.model)).unwrap_or_default();
-        let error = error_object(body);
-        let number = |field: &str| error.get(field).and_then(Value::as_u64);
-        match (number("n_prompt_tokens"), number("n_ctx")) {
-            (Some(prompt), Some(window)) => {
-                format!(
-                    "the conversation ({prompt} tokens) is longer than the window{of_model} ({window} tokens)"
-                )
-            }
-            _ => format!("the conversation is longer than the window{of_model}{says}"),
+        let who = &self.provider.name;
+        match said.sizes() {
+            Some((prompt, window)) => format!(
+                "the conversation ({prompt} tokens) is longer than the window{of_model} at `{who}` ({window} tokens); \
+                 make it shorter with /compact"
+            ),
+            None if said.is_more_than_window() => format!(
+                "the conversation is longer than what `{who}` takes at once{}{says}; make it shorter with /compact",
+                self.for_model()
+            ),
+            None => format!(
+                "the conversation is longer than the window{of_model} at `{who}`{says}; make it shorter with /compact"
+            ),
         }
     }
 
@@ -258,7 +305,7 @@ impl<'a> Asked<'a> {
 
     /// The provider's own words, ready to follow ours.
     fn says(self, body: &str) -> String {
-        let words = self.scrub(&words_of(body));
+        let words = self.scrub(&Said::new(body).words());
         if words.is_empty() { String::new() } else { format!(": {words}") }
     }
 
@@ -280,69 +327,6 @@ impl<'a> Asked<'a> {
             Some((end, _)) => format!("{}…", &plain[..end]),
             None => plain.trim_end_matches('.').to_owned(),
         }
-    }
-}
-
-/// Tells whether it is the model that is missing, and not the address.
-fn names_model(code: u16, marks: &str) -> bool {
-    marks.contains("model_not_found") || (code == 404 && marks.contains("model"))
-}
-
-fn is_overflow(marks: &str) -> bool {
-    OVERFLOW_MARKS.iter().any(|mark| marks.contains(mark))
-}
-
-/// The message in an error body, or the body itself.
-fn words_of(body: &str) -> String {
-    if body.trim_start().starts_with('<') {
-        return "a web page".to_owned();
-    }
-    match error_object(body) {
-        Value::String(words) => words,
-        Value::Object(error) => {
-            let named =
-                ["message", "detail", "error", "code"].iter().find_map(|name| error.get(*name)?.as_str());
-            named.map_or_else(|| body.to_owned(), str::to_owned)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => body.to_owned(),
-    }
-}
-
-/// The innermost thing that describes the error: some wrap it in `error`, some in a list, some not at all.
-fn error_object(body: &str) -> Value {
-    let mut value = serde_json::from_str::<Value>(body).unwrap_or(Value::Null);
-    if let Value::Array(list) = &mut value {
-        value = list.first_mut().map(Value::take).unwrap_or_default();
-    }
-    match value.get_mut("error").map(Value::take) {
-        Some(error) if !error.is_null() => error,
-        _ => value,
-    }
-}
-
-/// The status that an error inside a stream stands for.
-fn code_in(error: &str) -> u16 {
-    let value = error_object(error);
-    let number = |name: &str| {
-        let field = value.get(name)?;
-        field.as_u64().or_else(|| field.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok())
-    };
-    let named = ["code", "status", "status_code"].iter().find_map(|name| number(name));
-    if let Some(code) = named.filter(|code| (400..600).contains(code)) {
-        return code;
-    }
-    let marks = error.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| marks.contains(word));
-    if is_overflow(&marks) || has(&["invalid_request"]) {
-        400
-    } else if has(&["rate_limit", "rate limit", "too many requests"]) {
-        429
-    } else if has(&["overloaded", "unavailable", "capacity"]) {
-        503
-    } else if has(&["authentication", "invalid api key", "invalid_api_key"]) {
-        401
-    } else {
-        500
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::kept;
-use super::wants::{Reasoning, marks_cache, reasoning};
+use super::wants::{Reasoning, limit_field, marks_cache, reasoning};
 use crate::ModelSettings;
 
 /// What a result without a word becomes: providers refuse an empty message.
@@ -50,7 +50,7 @@ impl Serialize for Body<'_> {
         }
         fields.add("stream", &true)?;
         fields.add("stream_options", &StreamOptions { include_usage: true })?;
-        fields.add_some("max_tokens", settings.max_tokens.as_ref())?;
+        fields.add_some(limit_field(settings), settings.max_tokens.as_ref())?;
         fields.add_some("temperature", settings.temperature.as_ref())?;
         fields.add_some("reasoning_effort", settings.effort().as_ref())?;
         for (name, value) in &fields.added {

@@ -45,6 +45,15 @@ pub(super) fn marks_cache(settings: &ModelSettings) -> bool {
     model.starts_with("anthropic/") && is_at(settings, &["openrouter.ai"])
 }
 
+/// Names the field that limits a reply: whoever has a newer name for it refuses the old one for some models.
+pub(super) fn limit_field(settings: &ModelSettings) -> &'static str {
+    if is_at(settings, &["api.openai.com", "openai.azure.com"]) {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    }
+}
+
 /// Tells whether the provider's host is one of these or below one.
 fn is_at(settings: &ModelSettings, hosts: &[&str]) -> bool {
     let Ok(url) = Url::parse(&settings.provider.base_url) else { return false };

@@ -1,3 +1,5 @@
+mod refusals;
+
 use expect_test::{Expect, expect};
 
 use super::{Asked, BadAnswer};
@@ -49,17 +51,17 @@ fn each_status_has_its_sentence() {
             provider_rejected (final)
               `acme` has nothing at https://api.acme.test/v1 (404): a web page; check its `base_url`
             provider_rejected (final)
-              `acme` refused the request for `acme-9` (400): bad tool schema
+              `acme` refused the request for `acme-9` (400): bad tool schema; check its settings in the configuration
             provider_rate (again)
-              `acme` limits the rate (429): Rate limit reached; wait a while or use another model
+              `acme` limits the rate for `acme-9` (429): Rate limit reached; wait a while or use another model
             provider_rate (final)
-              `acme` has no quota left for this key (429): You exceeded your current quota; look at its plan and billing
+              `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded your current quota; look at its plan and billing
             connection (again)
               `acme` waited too long for the request (408); try again
             provider_overloaded (again)
-              `acme` is overloaded or broken (500): boom; try again later
+              `acme` is overloaded or broken for `acme-9` (500): boom; try again later
             provider_overloaded (again)
-              `acme` is overloaded or broken (503): overloaded [31m now; try again later
+              `acme` is overloaded or broken for `acme-9` (503): overloaded [31m now; try again later
             provider_rejected (final)
               `acme` has moved away from https://api.acme.test/v1 (308); correct its `base_url`
         "#]],
@@ -80,13 +82,13 @@ fn a_conversation_too_long_is_known_from_all() {
         ],
         &expect![[r#"
             context_overflow (final)
-              the conversation (9000 tokens) is longer than the window of `acme-9` (8192 tokens)
+              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact
             context_overflow (final)
-              the conversation is longer than the window of `acme-9`: Too many tokens
+              the conversation is longer than the window of `acme-9` at `acme`: Too many tokens; make it shorter with /compact
             context_overflow (final)
-              the conversation is longer than the window of `acme-9`: This model's maximum context length is 8192 tokens
+              the conversation is longer than the window of `acme-9` at `acme`: This model's maximum context length is 8192 tokens; make it shorter with /compact
             context_overflow (final)
-              the conversation is longer than the window of `acme-9`: prompt is too long: 9000 tokens > 8192 maximum
+              the conversation is longer than the window of `acme-9` at `acme`: prompt is too long: 9000 tokens > 8192 maximum; make it shorter with /compact
         "#]],
     );
 }
@@ -104,20 +106,20 @@ fn errors_inside_a_stream_count_as_their_status() {
         StreamError::TooLong,
         StreamError::NotProtocol("a web page".to_owned()),
     ];
-    let seen: String = errors.iter().map(|error| show(&asked.bad_stream(error))).collect();
+    let seen: String = errors.iter().map(|error| show(&asked.bad_stream(error, false))).collect();
     expect![[r#"
         provider_rate (again)
-          `acme` limits the rate (429): later; wait a while or use another model
+          `acme` limits the rate for `acme-9` (429): later; wait a while or use another model
         provider_overloaded (again)
-          `acme` is overloaded or broken (503): Overloaded; try again later
+          `acme` is overloaded or broken for `acme-9` (503): Overloaded; try again later
         provider_overloaded (again)
-          `acme` is overloaded or broken (500): something broke; try again later
+          `acme` is overloaded or broken for `acme-9` (500): something broke; try again later
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): no
+          `acme` refused the request for `acme-9` (400): no; check its settings in the configuration
         connection (again)
           the answer of `acme` broke off; try again
         protocol (final)
-          `acme` sent an event that is too long to be a reply
+          `acme` sent an event that is too long to be a reply for `acme-9`; use another model
         protocol (final)
           `acme` answered with something that is no completion: a web page; check its `base_url`
     "#]]
@@ -162,4 +164,41 @@ fn a_key_in_a_header_is_not_shown() {
     let tried = Asked::model(&settings).bad_answer(&answer);
     let expected = "`acme` refused the key in ACME_API_KEY (401): no such key: …; check that it is valid and may use `acme-9`";
     assert_eq!(tried.failure.sentence, expected);
+}
+
+#[test]
+fn the_same_failure_twice_is_for_good() {
+    let settings = settings();
+    let body = r#"{"error":{"code":500,"message":"Failed to parse tool call arguments as JSON","type":"server_error"}}"#;
+    let say = |code, is_same| {
+        show(&Asked::model(&settings).bad_answer(&BadAnswer { code, body, retry_after: None, is_same }))
+    };
+    let seen = [say(500, false), say(500, true), say(503, true)].concat();
+    expect![[r#"
+        provider_overloaded (again)
+          `acme` is overloaded or broken for `acme-9` (500): Failed to parse tool call arguments as JSON; try again later
+        provider_rejected (final)
+          `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON; use another model
+        provider_overloaded (again)
+          `acme` is overloaded or broken for `acme-9` (503): Failed to parse tool call arguments as JSON; try again later
+    "#]].assert_eq(&seen);
+}
+
+#[test]
+fn how_long_a_body_says_to_wait() {
+    let settings = settings();
+    let wait = |code, body, retry_after| {
+        let answer = BadAnswer { code, body, retry_after, is_same: false };
+        match Asked::model(&settings).bad_answer(&answer).cause {
+            Cause::Status { retry_after, .. } => retry_after.map(|wait| wait.as_millis()),
+            Cause::Unreachable | Cause::Silent | Cause::BrokeOff | Cause::Final => None,
+        }
+    };
+    let gemini = r#"[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay": "37.5s"}]}}]"#;
+    assert_eq!(wait(429, gemini, None), Some(37_500));
+    assert_eq!(wait(429, gemini, Some(std::time::Duration::from_secs(1))), Some(1000));
+    assert_eq!(wait(429, r#"{"retryDelay":"-1s"}"#, None), None);
+    assert_eq!(wait(429, r#"{"retryDelay":"soon"}"#, None), None);
+    let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+    assert_eq!(wait(503, loading, None), Some(10_000));
 }

@@ -311,9 +311,9 @@ fn a_child_that_breaks_has_failed() {
     check_result(
         r#"status 500 {"error":{"message":"out of order"}}"#,
         &expect![[r#"
-            < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎
+            < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],

@@ -366,3 +366,22 @@ fn a_thought_level_has_fields_of_its_own() {
     );
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
+
+#[test]
+fn the_limit_of_a_reply_has_two_names() {
+    let mut transcript = Transcript::new("");
+    transcript.push(say("hi")).unwrap();
+    for (base_url, field) in [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://openrouter.ai/api/v1", "max_tokens"),
+    ] {
+        let mut settings = at(base_url, "gpt-5");
+        settings.max_tokens = Some(7);
+        let bytes = body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
+        let body: Value = serde_json::from_slice(&bytes).unwrap();
+        let limits = ["max_tokens", "max_completion_tokens"].map(|name| body[name].as_u64());
+        assert_eq!(limits.iter().flatten().count(), 1, "{base_url}");
+        assert_eq!(body[field], 7, "{base_url}");
+    }
+}

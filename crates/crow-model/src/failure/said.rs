@@ -1,0 +1,258 @@
+//! What a provider's refusal says: its words for a person, and what kind of refusal it is. Each has its own form for
+//! it, and some send a web page.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How deep an error may hide in others: brokers quote the errors of those behind them.
+const DEPTH_MAX: u8 = 6;
+
+/// Problems of one refusal that are worth quoting.
+const PROBLEMS_MAX: usize = 3;
+
+/// A server that loads a model needs a while for it, and says nothing of how long.
+const LOADING_WAIT: Duration = Duration::from_secs(10);
+
+/// How providers say that the conversation is too long.
+const OVERFLOW: [&str; 20] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "exceeds the available context size",
+    "maximum context length",
+    "maximum context size",
+    "maximum prompt length",
+    "context window",
+    "context length",
+    "context size",
+    "context the overflows",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input length and `max_tokens`",
+    "input length should be",
+    "input token count",
+    "prompt token count",
+    "request_too_large",
+    "reduce the length of the messages",
+    "reduce your message size",
+];
+
+const NO_MODEL: [&str; 7] = [
+    "model_not_found",
+    "invalid_model",
+    "invalid model",
+    "model not exist",
+    "not a valid model",
+    "no endpoints found for",
+    "unknown model",
+];
+
+const BAD_KEY: [&str; 5] =
+    ["invalid_api_key", "api_key_invalid", "api key not valid", "incorrect api key", "invalid api key"];
+
+const NO_CREDIT: [&str; 7] = [
+    "insufficient_quota",
+    "insufficient_user_quota",
+    "insufficient balance",
+    "exceeded_current_quota",
+    "billing_not_active",
+    "credit balance is too low",
+    "requires more credits",
+];
+
+const UNWELCOME: [&str; 7] = [
+    "content_filter",
+    "content_policy",
+    "responsibleaipolicy",
+    "requires moderation",
+    "content exists risk",
+    "data_inspection_failed",
+    "safety_check",
+];
+
+const NO_TOOLS: [&str; 5] = [
+    "does not support tools",
+    "support tool use",
+    "tool choice requires",
+    "requires --jinja",
+    "tools are not supported",
+];
+
+/// What a refusal says, ready to be searched.
+#[derive(Debug)]
+pub(super) struct Said<'a> {
+    body: &'a str,
+    marks: String,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn new(body: &'a str) -> Self {
+        Self { body, marks: body.to_lowercase() }
+    }
+
+    pub(super) fn is_overflow(&self) -> bool {
+        self.has(&OVERFLOW) || self.is_more_than_plan()
+    }
+
+    /// Tells whether it is not the model's window that is too small.
+    pub(super) fn is_more_than_window(&self) -> bool {
+        self.is_more_than_plan() || !self.has(&OVERFLOW)
+    }
+
+    /// More at once than the plan ever allows: waiting helps nobody, fewer tokens do.
+    fn is_more_than_plan(&self) -> bool {
+        self.has(&["request too large"]) && self.has(&["tokens per min"])
+    }
+
+    pub(super) fn is_bad_key(&self) -> bool {
+        self.has(&BAD_KEY)
+    }
+
+    pub(super) fn is_without_credit(&self) -> bool {
+        self.has(&NO_CREDIT)
+    }
+
+    pub(super) fn is_unwelcome(&self) -> bool {
+        self.has(&UNWELCOME)
+    }
+
+    /// Tells whether it was the model that wrote a call which its provider could not read. It may do better.
+    pub(super) fn is_bad_call(&self) -> bool {
+        self.has(&["tool_use_failed", "malformed_function_call"])
+    }
+
+    /// Tells whether the model takes no tools.
+    pub(super) fn is_without_tools(&self) -> bool {
+        self.has(&NO_TOOLS)
+    }
+
+    /// Tells whether it is the model that is missing, and not the address.
+    pub(super) fn names_model(&self, code: u16) -> bool {
+        let is_missing = code == 404 || self.has(&["does not exist"]);
+        self.has(&NO_MODEL) || (is_missing && self.has(&["model"]))
+    }
+
+    /// Which setting would help, if the refusal is about one.
+    pub(super) fn setting(&self) -> Option<&'static str> {
+        let is_about_reasoning = self.has(&["reasoning_content"]);
+        if self.is_without_tools() {
+            Some("`tool_calls: text`")
+        } else if is_about_reasoning && self.has(&["missing", "passed back"]) {
+            Some("`send_reasoning: true`")
+        } else if is_about_reasoning {
+            Some("`send_reasoning: false`")
+        } else if self.has(&["reasoning_effort"]) {
+            Some("the thought level `default`, or `thought_levels`")
+        } else {
+            None
+        }
+    }
+
+    /// How long to leave the provider alone, where the body says it.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        if self.has(&["loading model"]) {
+            return Some(LOADING_WAIT);
+        }
+        let (_, rest) = self.marks.split_once("\"retrydelay\"")?;
+        let seconds = rest.trim_start_matches([':', ' ', '"']).split('s').next()?;
+        Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
+    }
+
+    /// The tokens of the conversation and of the window, where they are told.
+    pub(super) fn sizes(&self) -> Option<(u64, u64)> {
+        let error = error_object(self.body);
+        let number = |field: &str| error.get(field).and_then(Value::as_u64);
+        Some((number("n_prompt_tokens")?, number("n_ctx")?))
+    }
+
+    /// The words for a person: the message in the body, or the body itself.
+    pub(super) fn words(&self) -> String {
+        if self.body.trim_start().starts_with('<') {
+            return self.page();
+        }
+        let value = serde_json::from_str::<Value>(self.body).unwrap_or(Value::Null);
+        words(&value, DEPTH_MAX).unwrap_or_else(|| self.body.to_owned())
+    }
+
+    /// A web page by its title.
+    fn page(&self) -> String {
+        let title = || {
+            let start = self.body.find("<title>")? + "<title>".len();
+            let (title, _) = self.body[start..].split_once("</title>")?;
+            Some(title.trim()).filter(|title| !title.is_empty())
+        };
+        title().map_or_else(|| "a web page".to_owned(), |title| format!("a web page, \"{title}\""))
+    }
+
+    /// The status that an error inside a stream stands for.
+    pub(super) fn code(&self) -> u16 {
+        let value = error_object(self.body);
+        let number = |name: &str| {
+            let field = value.get(name)?;
+            field.as_u64().or_else(|| field.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok())
+        };
+        let named = ["code", "status", "status_code"].iter().find_map(|name| number(name));
+        if let Some(code) = named.filter(|code| (400..600).contains(code)) {
+            return code;
+        }
+        if self.is_overflow() || self.is_bad_call() || self.has(&["invalid_request"]) {
+            400
+        } else if self.has(&["rate_limit", "rate limit", "too many requests", "too_many_requests"]) {
+            429
+        } else if self.has(&["overloaded", "unavailable", "capacity", "insufficient_system_resource"]) {
+            503
+        } else if self.is_bad_key() || self.has(&["authentication"]) {
+            401
+        } else {
+            500
+        }
+    }
+
+    fn has(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.marks.contains(word))
+    }
+}
+
+/// The words in a value, however they are wrapped.
+fn words(value: &Value, depth: u8) -> Option<String> {
+    let deeper = depth.checked_sub(1)?;
+    match value {
+        Value::String(text) if text.trim().is_empty() => None,
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) => {
+                words(&inner, deeper).or_else(|| Some(text.clone()))
+            }
+            _ => Some(text.clone()),
+        },
+        Value::Array(problems) => {
+            let problems = problems.iter().filter_map(|problem| words(problem, deeper)).take(PROBLEMS_MAX);
+            Some(problems.collect::<Vec<_>>().join("; ")).filter(|problems| !problems.is_empty())
+        }
+        Value::Object(error) => {
+            let names = ["error", "message", "detail", "msg", "errors", "code"];
+            let said = names.iter().find_map(|name| words(error.get(*name)?, deeper))?;
+            // A broker's own words say little; those of the provider behind it stand beside them.
+            let behind = error.get("metadata").and_then(|metadata| words(metadata.get("raw")?, deeper));
+            let place = error.get("loc").and_then(Value::as_array).map(|place| {
+                let steps =
+                    place.iter().map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));
+                steps.collect::<Vec<_>>().join(".")
+            });
+            Some(place.into_iter().chain([said]).chain(behind).collect::<Vec<_>>().join(": "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// The innermost thing that describes the error: some wrap it in `error`, some in a list, some not at all.
+fn error_object(body: &str) -> Value {
+    let mut value = serde_json::from_str::<Value>(body).unwrap_or(Value::Null);
+    if let Value::Array(list) = &mut value {
+        value = list.first_mut().map(Value::take).unwrap_or_default();
+    }
+    match value.get_mut("error").map(Value::take) {
+        Some(error) if !error.is_null() => error,
+        _ => value,
+    }
+}

@@ -1,0 +1,189 @@
+//! Servers that keep us waiting or break off, over a real socket. `docs/user/models.md` names these tests.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crow_model::Http;
+use crow_testkit::{Answer, Script, Step};
+use expect_test::{Expect, expect};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{HEARD_MAX, ask_once, check, settings, show};
+
+/// What a server does after it has read the request.
+enum Act {
+    Send(String),
+    Wait(Duration),
+}
+
+/// Asks a server that acts like this, under a clock that jumps as soon as nothing else moves.
+async fn check_acts(acts: Vec<Act>, expected: Expect) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut settings = settings(&format!("http://{}/v1", listener.local_addr().unwrap()));
+    settings.retries_max = 0;
+    let serve = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        act(&mut stream, acts).await;
+        std::future::pending::<()>().await;
+    };
+    // The clock does not look at sockets before it jumps, so it jumps in small steps.
+    let tick = async {
+        let mut steps = interval(Duration::from_secs(1));
+        loop {
+            steps.tick().await;
+        }
+    };
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let (http, cut) = (Http::new().unwrap(), CancellationToken::new());
+    let reply = tokio::select! {
+        reply = ask_once(&http, &settings, ears, &cut) => reply,
+        () = serve => unreachable!("the server stays"),
+        () = tick => unreachable!("the clock stays"),
+    };
+    let mut seen = String::new();
+    while let Some(line) = heard.recv().await {
+        _ = writeln!(seen, "{line}");
+    }
+    _ = writeln!(seen, "{}", show(&reply));
+    expected.assert_eq(&seen);
+}
+
+async fn act(stream: &mut TcpStream, acts: Vec<Act>) {
+    let mut request = Vec::new();
+    // The body is a JSON object and ends with it.
+    while !request.ends_with(b"}}") && !request.ends_with(b"]}") {
+        assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0, "the request ended early");
+    }
+    for act in acts {
+        match act {
+            Act::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Act::Wait(time) => sleep_until(Instant::now() + time).await,
+        }
+    }
+}
+
+fn send(text: &str) -> Act {
+    Act::Send(text.to_owned())
+}
+
+fn wait(seconds: u64) -> Act {
+    Act::Wait(Duration::from_secs(seconds))
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const WORDS: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+#[tokio::test(start_paused = true)]
+async fn comments_for_minutes_are_a_sign_of_life() {
+    let comments = (0..15).flat_map(|_| [send(":\n\n"), wait(120)]);
+    let acts = [send(HEAD)].into_iter().chain(comments).chain([send(WORDS)]);
+    check_acts(
+        acts.collect(),
+        expect![[r#"
+        text Hello
+        = "" "Hello" Normally
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_with_one_slot_may_be_busy_with_others() {
+    check_acts(
+        vec![wait(700), send(HEAD), wait(700), send(WORDS)],
+        expect![[r#"
+        waiting: `acme` has not begun to answer for 300 s; it may be busy with another request
+        waiting: `acme` has not begun to answer for 600 s; it may be busy with another request
+        text Hello
+        = "" "Hello" Normally
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_has_an_end() {
+    check_acts(
+        vec![wait(4000)],
+        expect![[r#"
+        waiting: `acme` has not begun to answer for 300 s; it may be busy with another request
+        waiting: `acme` has not begun to answer for 600 s; it may be busy with another request
+        waiting: `acme` has not begun to answer for 900 s; it may be busy with another request
+        waiting: `acme` has not begun to answer for 1200 s; it may be busy with another request
+        waiting: `acme` has not begun to answer for 1500 s; it may be busy with another request
+        = "" "" connection: `acme` sent nothing for 1800 s; try again
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_falls_silent_is_dead() {
+    let words = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    check_acts(
+        vec![send(HEAD), send(words), wait(4000)],
+        expect![[r#"
+        text Hel
+        = "" "Hel" connection: `acme` sent nothing for 300 s; try again
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_history_that_a_server_cannot_read_fails_for_good() {
+    let broken = r#"header "retry-after" "0" | status 500 {"error":{"code":500,"message":"Failed to parse tool call arguments as JSON: unexpected end of input","type":"server_error"}}"#;
+    check([broken; 2].join("\n").as_str(), expect![[r#"
+        waiting: the provider is in trouble (500); trying again now (1 of 3)
+        = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON: unexpected end of input; use another model
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn an_error_inside_a_stream_that_comes_again_is_for_good() {
+    let broken = Answer::new([Step::Raw(
+        b"data: {\"error\":{\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}}\n\n".to_vec(),
+    )]);
+    check(Script::new([broken.clone(), broken]), expect![[r#"
+        waiting: the provider is in trouble (500); trying again in 1 s (1 of 3)
+        = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn an_overflow_says_its_numbers() {
+    check(
+        r#"status 400 {"error":{"code":400,"message":"request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4390,"n_ctx":4096}}"#,
+        expect![[r#"
+            = "" "" context_overflow: the conversation (4390 tokens) is longer than the window of `acme-9` at `acme` (4096 tokens); make it shorter with /compact
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_a_provider_could_not_read_is_asked_for_again() {
+    check(
+        r#"
+        status 400 {"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=read>"}}
+        call read {"p": 1}
+        "#,
+        expect![[r#"
+            waiting: the answer broke off; trying again in 1 s (1 of 3)
+            = "" "" call_0:read{"p": Number(1)} Normally
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_that_dies_in_a_call_runs_nothing() {
+    check(r#"thought "hm" | call read {"p": 1} | cut"#, expect![[r#"
+        thought hm
+        = "hm" "" connection: the connection to `acme` at $URL broke off: unexpected EOF during chunk size line
+    "#]]).await;
+}
