@@ -249,3 +249,27 @@ fn only_the_protocol_room_spells_the_protocol() {
     let is_elsewhere = |name: &str| !name.starts_with("crates/crow-acp/") && !is_test(name);
     check_lines("only crow-acp names the SDK", is_elsewhere, &["agent_client_protocol"]);
 }
+
+#[test]
+fn each_quirk_has_its_test() {
+    let table = fs::read_to_string(root().join("docs/user/models.md")).expect("the table of quirks");
+    let (_, table) = table.split_once("| server |").expect("its head");
+    let sources = sources();
+    let is_there = |test: &str| {
+        let line = format!("fn {test}(");
+        sources.iter().any(|(name, text)| is_test(name) && text.contains(&line))
+    };
+    let mut broken = Vec::new();
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 40, "{} rows", rows.len());
+    for row in rows {
+        let tests = row.trim_end_matches(['|', ' ']).rsplit('|').next().expect("a last column");
+        let missing: Vec<&str> = tests
+            .split(',')
+            .map(|test| test.trim().trim_matches('`'))
+            .filter(|test| !is_there(test))
+            .collect();
+        broken.extend(missing.iter().map(|test| format!("`{test}`: {row}")));
+    }
+    check("each row of the table names tests that exist", &broken);
+}
