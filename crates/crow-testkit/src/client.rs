@@ -373,6 +373,13 @@ impl World {
         std::fs::write(folder.join("config.yaml"), yaml).expect("the configuration can be written");
     }
 
+    /// Says in which dialect the provider is spoken to.
+    pub fn speak(&self, api: &str) {
+        let file = self.home().join(".crow/config.yaml");
+        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        self.configure(&text.replacen("{ base_url:", &format!("{{ api: {api}, base_url:"), 1));
+    }
+
     /// Adds a line to the configuration.
     pub fn configure_more(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");

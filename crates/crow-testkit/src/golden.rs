@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! client: {"terminal": true}    what the client offers; nothing without this line
+//! api: responses                the dialect the model is asked in; `chat` without this line
 //! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home folder
 //! file a.txt "hello\n"          a file of the project
 //! model: text "Hi" | call …     the model's next answer
@@ -86,6 +87,8 @@ fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
             capabilities = serde_json::from_str(offered).expect("client: {…}");
         } else if let Some(yaml) = line.strip_prefix("config: ") {
             world.configure_more(&yaml.replace("$HOME", &world.home().display().to_string()));
+        } else if let Some(api) = line.strip_prefix("api: ") {
+            world.speak(api);
         } else if let Some(file) = line.strip_prefix("file ") {
             let (name, text) = named_text(file);
             world.file(name, &text);
@@ -268,7 +271,7 @@ impl Stage<'_> {
         }
         assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();
-        let messages = last["messages"].as_array().cloned().unwrap_or_default();
+        let messages = last["messages"].as_array().or(last["input"].as_array()).cloned().unwrap_or_default();
         for message in messages.iter().filter(|message| message["role"] != "system") {
             let home = self.world.home().display().to_string();
             self.client.say(format!("model saw {}", summary(message, &home)));
@@ -305,6 +308,9 @@ fn options(result: &Value) -> String {
 
 fn summary(message: &Value, home: &str) -> String {
     let role = message["role"].as_str().unwrap_or_default();
+    if message["type"].is_string() {
+        return item_summary(message, home);
+    }
     let mut line = match message["content"].as_str() {
         Some(text) => {
             format!(
@@ -318,5 +324,25 @@ fn summary(message: &Value, home: &str) -> String {
         let function = &call["function"];
         line += &format!(" {}({})", function["name"].as_str().unwrap_or_default(), function["arguments"]);
     }
+    names::hidden(&line)
+}
+
+/// An item of `responses`: what it is and says, without its parts' own frames.
+fn item_summary(item: &Value, home: &str) -> String {
+    let field = |name: &str| item[name].as_str().unwrap_or_default();
+    let line = match field("type") {
+        "message" => {
+            let parts = item["content"].as_array().into_iter().flatten();
+            let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
+            let who = format!("{} {}", field("role"), field("id"));
+            format!("{} {:?}", who.trim_end(), texts.concat())
+        }
+        "function_call" => {
+            format!("call {} {} {}({})", field("id"), field("call_id"), field("name"), item["arguments"])
+        }
+        "function_call_output" => format!("output {} {}", field("call_id"), item["output"]),
+        kind => format!("{kind} {} {:?}", field("id"), field("encrypted_content")),
+    };
+    let line = line.replace(home, "$HOME").chars().take(SHOWN_CHARS).collect::<String>();
     names::hidden(&line)
 }

@@ -5,6 +5,7 @@
 
 mod answering;
 mod http;
+mod responses;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,8 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::{Answer, Script, violations};
+use crate::{Answer, Script, responses_violations, violations};
+use answering::Api;
 use http::{Connection, Request};
 
 /// Long enough for a loaded machine; a test that waits longer will wait for ever.
@@ -174,7 +176,7 @@ impl State {
 
 /// The text of the first message of a person.
 fn first_prompt(request: &Value) -> Option<String> {
-    let messages = request.get("messages")?.as_array()?;
+    let messages = request.get("messages").or(request.get("input"))?.as_array()?;
     let content = messages.iter().find(|message| message["role"] == "user")?.get("content")?;
     Some(content.as_str().map_or_else(|| content.to_string(), str::to_owned))
 }
@@ -191,10 +193,13 @@ impl Shared {
     }
 
     /// Notes a request; gives its number and the answer it gets.
-    fn take(&self, request: Request) -> (usize, Answer) {
+    fn take(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         self.change(|state| {
-            let mut found = violations(&body);
+            let mut found = match api {
+                Api::Chat => violations(&body),
+                Api::Responses => responses_violations(&body),
+            };
             let next = if found.is_empty() { state.next_answer(&body) } else { None };
             if found.is_empty() && next.is_none() {
                 found.push("the script has no answer left".to_owned());
@@ -232,16 +237,22 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     let mut numbers = Vec::new();
     let mut connection = Connection::new(stream);
     while let Ok(Some(request)) = connection.read_request().await {
-        let answer = match request.target() {
-            (_, "/v1/models") => answering::models(),
-            ("POST", "/v1/chat/completions") => {
-                let (n, answer) = shared.take(request);
-                numbers.push(n);
-                answer
-            }
-            (method, path) => answering::status(404, &format!("no {method} {path} here")),
+        let api = match request.target() {
+            ("POST", "/v1/chat/completions") => Ok(Api::Chat),
+            ("POST", "/v1/responses") => Ok(Api::Responses),
+            (_, "/v1/models") => Err(answering::models()),
+            (method, path) => Err(answering::status(404, &format!("no {method} {path} here"))),
         };
-        if answering::give(&answer, &mut connection, &shared.releases).await.is_err() {
+        let (api, n, answer) = match api {
+            Ok(api) => {
+                let (n, answer) = shared.take(api, request);
+                numbers.push(n);
+                (api, n, answer)
+            }
+            Err(answer) => (Api::Chat, 0, answer),
+        };
+        let speech = answering::Speech { api, n };
+        if answering::give(&answer, speech, &mut connection, &shared.releases).await.is_err() {
             break;
         }
     }

@@ -6,7 +6,26 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::http::Connection;
+use super::responses::Speaker;
 use crate::{Answer, Step};
+
+/// The dialect a request came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// `chat/completions`.
+    Chat,
+    /// `responses`.
+    Responses,
+}
+
+/// How an answer is spelled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Speech {
+    /// In which dialect.
+    pub(crate) api: Api,
+    /// The number of the request, for names that no other answer has.
+    pub(crate) n: usize,
+}
 
 /// The refusal of a bad request, as providers spell it.
 pub(crate) fn refusal(found: &[String]) -> Answer {
@@ -27,10 +46,12 @@ pub(crate) fn status(code: u16, body: &str) -> Answer {
 /// Sends an answer; an error ends the connection.
 pub(crate) async fn give(
     answer: &Answer,
+    speech: Speech,
     connection: &mut Connection,
     releases: &Semaphore,
 ) -> io::Result<()> {
     let mut player = Player::new(answer, connection, releases);
+    player.speaker = (speech.api == Api::Responses).then(|| Speaker::new(speech.n));
     for step in &answer.steps {
         player.play(step).await?;
     }
@@ -59,6 +80,8 @@ struct Player<'a> {
     is_raw: bool,
     is_finished: bool,
     usage: Option<Value>,
+    /// Who spells the steps, where the dialect is not `chat/completions`.
+    speaker: Option<Speaker>,
 }
 
 impl<'a> Player<'a> {
@@ -73,10 +96,14 @@ impl<'a> Player<'a> {
             is_raw: false,
             is_finished: false,
             usage: None,
+            speaker: None,
         }
     }
 
     async fn play(&mut self, step: &Step) -> io::Result<()> {
+        if let Some(spelled) = self.speaker.as_mut().and_then(|speaker| speaker.spell(step)) {
+            return self.spelled(&spelled).await;
+        }
         match step {
             Step::Text(text) => self.delta(&json!({"content": text})).await,
             Step::Thought(text) => self.delta(&json!({"reasoning_content": text})).await,
@@ -107,7 +134,10 @@ impl<'a> Player<'a> {
         if self.stage == Stage::Over {
             return Ok(());
         }
-        if !self.is_raw {
+        if let Some(speaker) = &mut self.speaker {
+            let spelled = if self.is_raw { String::new() } else { speaker.end() };
+            self.spelled(&spelled).await?;
+        } else if !self.is_raw {
             if !self.is_finished {
                 self.finish(if self.n_calls > 0 { "tool_calls" } else { "stop" }).await?;
             }
@@ -154,6 +184,11 @@ impl<'a> Player<'a> {
             "model": "scripted", "choices": [choice],
         });
         self.event(&chunk.to_string()).await
+    }
+
+    /// Sends events that are spelled already, perhaps none.
+    async fn spelled(&mut self, events: &str) -> io::Result<()> {
+        if events.is_empty() { Ok(()) } else { self.body(events.as_bytes()).await }
     }
 
     async fn event(&mut self, data: &str) -> io::Result<()> {

@@ -68,3 +68,45 @@ async fn a_held_answer_ends_by_release_or_by_hanging_up() {
     drop(stream);
     server.disconnected(1).await;
 }
+
+#[test]
+fn the_path_decides_the_dialect() {
+    let server = ModelServer::start(
+        "thought \"hm\" | text \"Hello\" | call read {} | usage 3 2\ntext \"no\" | finish length",
+    );
+    let mut stream = connect(&server);
+    let body = r#"{"model":"m","input":"hi"}"#;
+    let mut ask = |body: &str, until: &str| {
+        let length = body.len();
+        write!(stream, "POST /v1/responses HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        let answer = read_until(&mut stream, until);
+        let lines = answer.lines().filter_map(|line| line.strip_prefix("event: ").map(str::to_owned));
+        lines.collect::<Vec<_>>().join("\n").replace("response.", "")
+    };
+    expect_test::expect![[r#"
+        created
+        in_progress
+        output_item.added
+        reasoning_summary_part.added
+        reasoning_summary_text.delta
+        reasoning_summary_text.done
+        reasoning_summary_part.done
+        output_item.done
+        output_item.added
+        content_part.added
+        output_text.delta
+        output_text.done
+        content_part.done
+        output_item.done
+        output_item.added
+        function_call_arguments.delta
+        function_call_arguments.delta
+        function_call_arguments.done
+        output_item.done
+        completed"#]]
+    .assert_eq(&ask(body, "0\r\n\r\n"));
+    assert!(ask(body, "0\r\n\r\n").ends_with("incomplete"));
+    assert_eq!(ask(r#"{"model":"m","messages":[]}"#, "}}"), "");
+    let refused = ["unknown parameter `messages`", "`input` is missing or empty"];
+    assert_eq!(server.refused(), refused.map(|why| format!("request 2: {why}")));
+}
