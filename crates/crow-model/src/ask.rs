@@ -16,7 +16,7 @@ use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers, is_near};
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
-use crate::{Api, Http, ModelSettings, chat};
+use crate::{Api, Http, ModelSettings, chat, responses};
 
 /// A model may think for minutes before its first word; a stream silent for longer is dead.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -108,6 +108,7 @@ fn request_of(ask: Ask<'_>) -> Result<Request, Failure> {
     let provider = &ask.settings.provider;
     let (path, body): (&[&str], _) = match provider.api {
         Api::Chat => (&["chat", "completions"], chat::body(ask.settings, ask.transcript, ask.tools)),
+        Api::Responses => (&["responses"], responses::body(ask.settings, ask.transcript, ask.tools)),
     };
     let body = body.map_err(|error| {
         Failure::new(FailureKind::Internal, format!("the request could not be written: {error}"))

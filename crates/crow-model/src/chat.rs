@@ -10,5 +10,5 @@ mod wants;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use request::body;
+pub(crate) use request::{Fields, arguments, body, join};
 pub(crate) use stream::Stream;

@@ -2,9 +2,9 @@
 
 use crow_core::ModelEvent;
 
-use crate::chat;
 use crate::settings::Api;
 use crate::sse::{EVENT_LEN_MAX, EventTooLong, Events};
+use crate::{chat, responses};
 
 /// How much of a strange answer is worth quoting.
 const QUOTE_LEN_MAX: usize = 2000;
@@ -58,6 +58,7 @@ enum Body {
 #[derive(Debug)]
 enum State {
     Chat(chat::Stream),
+    Responses(responses::Stream),
 }
 
 impl Decoder {
@@ -65,6 +66,7 @@ impl Decoder {
     pub fn new(api: Api) -> Self {
         let state = match api {
             Api::Chat => State::Chat(chat::Stream::default()),
+            Api::Responses => State::Responses(responses::Stream::default()),
         };
         Self { body: Body::default(), state }
     }
@@ -141,6 +143,7 @@ impl State {
     fn on_data(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
         match self {
             Self::Chat(stream) => stream.on_data(data, on_event),
+            Self::Responses(stream) => stream.on_data(data, on_event),
         }
     }
 
@@ -151,18 +154,21 @@ impl State {
     ) -> Result<Finish, StreamError> {
         match self {
             Self::Chat(stream) => stream.on_whole(whole, on_event),
+            Self::Responses(stream) => stream.on_whole(whole, on_event),
         }
     }
 
     fn finish(&self) -> Option<Finish> {
         match self {
             Self::Chat(stream) => stream.finish(),
+            Self::Responses(stream) => stream.finish(),
         }
     }
 
     fn is_done(&self) -> bool {
         match self {
             Self::Chat(stream) => stream.is_done(),
+            Self::Responses(stream) => stream.is_done(),
         }
     }
 }

@@ -13,7 +13,7 @@ use said::Said;
 
 use crate::decoder::StreamError;
 use crate::retry::{Cause, Tried};
-use crate::{ModelSettings, ProviderSettings};
+use crate::{Api, ModelSettings, ProviderSettings};
 
 /// Characters of a provider's own words that a person reads.
 const WORDS_MAX: usize = 500;
@@ -262,7 +262,15 @@ impl<'a> Asked<'a> {
         if code < 400 {
             return format!("`{who}` has moved away from {place} ({code}){says}; correct its `base_url`");
         }
-        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`")
+        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`{}", self.and_api())
+    }
+
+    /// Where the dialect is not the usual one, it may be the wrong one.
+    fn and_api(self) -> String {
+        match self.provider.api {
+            Api::Chat => String::new(),
+            api @ Api::Responses => format!(", and whether it speaks `api: {}`", api.as_str()),
+        }
     }
 
     fn no_model(self, code: u16, says: &str) -> String {

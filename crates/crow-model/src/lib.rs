@@ -10,6 +10,8 @@ mod models;
 
 mod chat;
 mod decoder;
+mod parts;
+mod responses;
 mod sse;
 
 mod failure;

@@ -38,16 +38,19 @@ pub enum Api {
     /// `chat/completions`, which most servers speak.
     #[default]
     Chat,
+    /// `responses`, OpenAI's own.
+    Responses,
 }
 
 impl Api {
     /// Every dialect.
-    pub const ALL: [Self; 1] = [Self::Chat];
+    pub const ALL: [Self; 2] = [Self::Chat, Self::Responses];
 
     /// Spells the dialect as the configuration does.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
+            Self::Responses => "responses",
         }
     }
 

@@ -5,7 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec, link};
+use crow_core::{Arguments, Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -13,9 +13,7 @@ use serde_json::{Map, Value};
 use super::kept;
 use super::wants::{Reasoning, limit_field, marks_cache, reasoning};
 use crate::ModelSettings;
-
-/// What a result without a word becomes: providers refuse an empty message.
-const NO_WORDS: &str = "(no output)";
+use crate::parts::{NO_WORDS, text};
 
 /// Reasoning where a provider insists on some and there is none: an empty one counts as missing.
 const NO_REASONING: &str = " ";
@@ -60,18 +58,18 @@ impl Serialize for Body<'_> {
     }
 }
 
-/// The fields of the body, except those that the settings bring themselves.
-struct Fields<M> {
-    map: M,
-    added: Map<String, Value>,
+/// The fields of a body, except those that the settings bring themselves.
+pub(crate) struct Fields<M> {
+    pub(crate) map: M,
+    pub(crate) added: Map<String, Value>,
 }
 
 impl<M: SerializeMap> Fields<M> {
-    fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
+    pub(crate) fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
         if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
     }
 
-    fn add_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
+    pub(crate) fn add_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
         value.map_or(Ok(()), |value| self.add(name, value))
     }
 }
@@ -336,7 +334,7 @@ impl Spoken {
     }
 }
 
-fn arguments(call: &Call) -> String {
+pub(crate) fn arguments(call: &Call) -> String {
     match &call.arguments {
         // A map of strings to JSON values has nothing that JSON cannot spell.
         Arguments::Valid(value) | Arguments::Repaired { value, .. } => {
@@ -370,7 +368,7 @@ fn images_of_results<'a>(images: &mut Vec<WirePart<'a>>) -> Message<'a> {
     Message::User { content: Content::Parts(parts) }
 }
 
-fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
+pub(crate) fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
     let mut joined = texts.next()?;
     for text in texts {
         let joined = joined.to_mut();
@@ -378,18 +376,6 @@ fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str
         joined.push_str(&text);
     }
     Some(joined)
-}
-
-fn text(part: &Part) -> Option<Cow<'_, str>> {
-    match part {
-        Part::Text(text) if text.trim().is_empty() => None,
-        Part::Text(text) => Some(Cow::Borrowed(text)),
-        Part::Image { .. } => None,
-        Part::Link { uri, name, .. } => Some(Cow::Owned(link::spell(uri, name))),
-        Part::Resource { uri, text, .. } => {
-            Some(Cow::Owned(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
-        }
-    }
 }
 
 fn image<'a>(part: &Part) -> Option<WirePart<'a>> {

@@ -142,6 +142,10 @@ impl<'a> Said<'a> {
             Some("`send_reasoning: true`")
         } else if is_about_reasoning {
             Some("`send_reasoning: false`")
+        } else if self.has(&["encrypted content", "encrypted_content"]) {
+            Some("`send_reasoning: false`")
+        } else if self.has(&["reasoning summar", "reasoning.summary"]) {
+            Some("`thought_levels` that set only `reasoning.effort`")
         } else if self.has(&["reasoning_effort"]) {
             Some("the thought level `default`, or `thought_levels`")
         } else {
@@ -196,9 +200,14 @@ impl<'a> Said<'a> {
         if let Some(code) = named.filter(|code| (400..600).contains(code)) {
             return code;
         }
-        if self.is_overflow() || self.is_bad_call() || self.has(&["invalid_request"]) {
+        let is_refused = self.has(&["invalid_request", "invalid_prompt", "invalid_image", "_policy"]);
+        if self.is_overflow() || self.is_bad_call() || is_refused {
             400
-        } else if self.has(&["rate_limit", "rate limit", "too many requests", "too_many_requests"]) {
+        } else if self.has(&["model_not_found"]) {
+            404
+        } else if self.has(&["rate_limit", "rate limit", "too many requests", "too_many_requests"])
+            || self.is_without_credit()
+        {
             429
         } else if self.has(&["overloaded", "unavailable", "capacity", "insufficient_system_resource"]) {
             503

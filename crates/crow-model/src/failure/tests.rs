@@ -102,6 +102,17 @@ fn errors_inside_a_stream_count_as_their_status() {
         StreamError::Provider(r#"{"message":"Overloaded","type":"overloaded_error"}"#.to_owned()),
         StreamError::Provider(r#""something broke""#.to_owned()),
         StreamError::Provider(r#"{"message":"no","type":"invalid_request_error"}"#.to_owned()),
+        StreamError::Provider(
+            r#"{"code":"rate_limit_exceeded","message":"Rate limit reached for acme-9"}"#.to_owned(),
+        ),
+        StreamError::Provider(r#"{"code":"insufficient_quota","message":"You exceeded it"}"#.to_owned()),
+        StreamError::Provider(r#"{"code":"server_error","message":"Sorry about that"}"#.to_owned()),
+        StreamError::Provider(
+            r#"{"type":"error","code":"context_length_exceeded","message":"Too long","param":"input"}"#
+                .to_owned(),
+        ),
+        StreamError::Provider(r#"{"code":"invalid_prompt","message":"It was flagged"}"#.to_owned()),
+        StreamError::Provider(r#"{"code":"model_not_found","message":"no model acme-9"}"#.to_owned()),
         StreamError::Cut,
         StreamError::TooLong,
         StreamError::NotProtocol("a web page".to_owned()),
@@ -116,6 +127,18 @@ fn errors_inside_a_stream_count_as_their_status() {
           `acme` is overloaded or broken for `acme-9` (500): something broke; try again later
         provider_rejected (final)
           `acme` refused the request for `acme-9` (400): no; check its settings in the configuration
+        provider_rate (again)
+          `acme` limits the rate for `acme-9` (429): Rate limit reached for acme-9; wait a while or use another model
+        provider_rate (final)
+          `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded it; look at its plan and billing
+        provider_overloaded (again)
+          `acme` is overloaded or broken for `acme-9` (500): Sorry about that; try again later
+        context_overflow (final)
+          the conversation is longer than the window of `acme-9` at `acme`: Too long; make it shorter with /compact
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): It was flagged; check its settings in the configuration
+        model_not_found (final)
+          `acme` has no model `acme-9` (404): no model acme-9; correct the model of `big` in the configuration
         connection (again)
           the answer of `acme` broke off; try again
         protocol (final)
@@ -201,4 +224,43 @@ fn how_long_a_body_says_to_wait() {
     assert_eq!(wait(429, r#"{"retryDelay":"soon"}"#, None), None);
     let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     assert_eq!(wait(503, loading, None), Some(10_000));
+}
+
+#[test]
+fn what_the_dialect_asks_for_and_a_provider_refuses_has_a_way_out() {
+    let mut settings = settings();
+    settings.provider.api = crate::Api::Responses;
+    let answers = [
+        (404, ""),
+        (
+            400,
+            r#"{"error":{"message":"Encrypted content is not supported with this model.","param":"include"}}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"The encrypted content could not be verified.","code":"invalid_encrypted_content"}}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Your organization must be verified to generate reasoning summaries.","param":"reasoning.summary"}}"#,
+        ),
+    ];
+    let seen = answers.map(|(code, body)| {
+        show(&Asked::model(&settings).bad_answer(&BadAnswer {
+            code,
+            body,
+            retry_after: None,
+            is_same: false,
+        }))
+    });
+    expect![[r#"
+        provider_rejected (final)
+          `acme` has nothing at https://api.acme.test/v1 (404); check its `base_url`, and whether it speaks `api: responses`
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): Encrypted content is not supported with this model; try `send_reasoning: false` for `big` in the configuration
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): The encrypted content could not be verified; try `send_reasoning: false` for `big` in the configuration
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): Your organization must be verified to generate reasoning summaries; try `thought_levels` that set only `reasoning.effort` for `big` in the configuration
+    "#]].assert_eq(&seen.concat());
 }

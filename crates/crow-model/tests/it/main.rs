@@ -129,6 +129,30 @@ async fn a_reply_with_everything() {
 }
 
 #[tokio::test]
+async fn a_reply_with_everything_in_the_dialect_of_responses() {
+    let line = concat!(
+        r#"thought "hm" | text "Grü" | text "ße" | call read {"p": 1} | call read {"p": "ü"} | "#,
+        r#"chunk {"type": "response.completed", "response": {"status": "completed", "usage": "#,
+        r#"{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8}, "output_tokens": 2}}}"#,
+    );
+    for script in [Script::new([Answer::parse(line)]), Script::new([Answer::parse(line).split(1)])] {
+        let server = ModelServer::start(script);
+        let (ears, _heard) = mpsc::channel(HEARD_MAX);
+        let mut settings = settings(server.base_url());
+        settings.provider.api = crow_model::Api::Responses;
+        let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+        let seen =
+            r#"= "hm" "Grüße" call_0_0:read{"p": Number(1)} call_0_1:read{"p": String("ü")} 10+2 Normally"#;
+        assert_eq!(show(&reply), seen);
+        assert_eq!(reply.usage.unwrap().cached, 8);
+        let sealed = reply.sealed_by("acme/acme-9").iter().map(|piece| piece["id"].as_str().unwrap());
+        assert_eq!(sealed.collect::<Vec<_>>(), ["rs_0_0", "msg_0_1", "fc_0_2", "fc_0_3"]);
+        assert_eq!(server.refused(), [""; 0]);
+        assert!(server.heads()[0].starts_with("POST /v1/responses HTTP/1.1"));
+    }
+}
+
+#[tokio::test]
 async fn a_busy_provider_is_asked_again() {
     check(
         r#"
