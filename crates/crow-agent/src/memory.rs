@@ -102,6 +102,10 @@ impl Tool for QueryMemory {
         &self.spec
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
         let query = arguments.get("query").and_then(Value::as_str).unwrap_or("nothing");
         facets(&format!("Search earlier sessions for {query}"))
@@ -142,6 +146,10 @@ impl QueryMemory {
 impl Tool for QuerySession {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn only_reads(&self) -> bool {
+        true
     }
 
     fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {

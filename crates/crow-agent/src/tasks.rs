@@ -156,6 +156,10 @@ impl Tool for Read {
         &self.spec
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
         facets(&about("Look at task", arguments), Touch::Nothing)
     }

@@ -5,6 +5,7 @@
 //! here knows a wire format. Everything is a value in and a value out.
 
 mod agents;
+mod arguments;
 mod compaction;
 mod confinement;
 mod front_matter;
@@ -30,6 +31,7 @@ pub mod slash;
 pub mod undo;
 
 pub use agents::{AgentReach, AgentServer, TreeLimits};
+pub use arguments::{Arguments, Doubt, DoubtKind, Place};
 pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit, of_tools};
 pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;
@@ -37,8 +39,8 @@ pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situ
 pub use ids::{CallId, MessageId, SessionId};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
-    Arguments, Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry,
-    PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind, ToolSpec, Touch, Usage,
+    Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry, PlanPriority,
+    PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind, ToolSpec, Touch, Usage,
 };
 pub use permission::{
     BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, is_key, judge,

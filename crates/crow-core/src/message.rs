@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::{CallId, MessageId};
+use crate::{Arguments, CallId, MessageId};
 
 /// A piece of a prompt or of a result, as the model gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -281,35 +281,6 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON schema of its arguments, an object.
     pub parameters: Value,
-}
-
-/// A call's arguments after reading them.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
-    /// Valid as sent.
-    Valid(Map<String, Value>),
-    /// Valid after a repair of syntax.
-    Repaired {
-        /// What it came to.
-        value: Map<String, Value>,
-        /// A string's end was missing: the text in it may be half of what was meant.
-        string_closed: bool,
-    },
-    /// Beyond repair; history holds `{}` and the result says why.
-    Unreadable {
-        /// The parse error with its position.
-        why: String,
-    },
-}
-
-impl Arguments {
-    /// Shows the object that history holds.
-    pub fn object(&self) -> Map<String, Value> {
-        match self {
-            Self::Valid(value) | Self::Repaired { value, .. } => value.clone(),
-            Self::Unreadable { .. } => Map::new(),
-        }
-    }
 }
 
 /// What a tool does, for the client's icon.

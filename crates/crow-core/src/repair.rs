@@ -5,11 +5,14 @@ mod closer;
 mod malformed;
 mod schema;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, error::Category};
 
-use crate::Arguments;
+use crate::{Arguments, Doubt, DoubtKind, Place};
 
 pub use schema::check_against;
+
+/// Objects were seen encoded twice; beyond that nobody means an object.
+const ENCODINGS_MAX: usize = 3;
 
 /// Reads the text of a call's arguments; repairs syntax only.
 pub fn read_arguments(text: &str) -> Arguments {
@@ -21,26 +24,57 @@ pub fn read_arguments(text: &str) -> Arguments {
         Ok(map) => return Arguments::Valid(map),
         Err(error) => error,
     };
-    match read_encoded(text).or_else(|| read_object(text)) {
-        Some((value, string_closed)) => Arguments::Repaired { value, string_closed },
-        None => Arguments::Unreadable { why: format!("the arguments are not a JSON object: {error}") },
+    match read_encoded(text, ENCODINGS_MAX).or_else(|| read_object(text)) {
+        Some(Reading { value, doubt }) => Arguments::Repaired { value, doubt },
+        None => Arguments::Unreadable { why: describe(text, &error) },
     }
 }
 
-/// An object, and whether the end of a string in it was missing.
-type Repaired = (Map<String, Value>, bool);
+/// An object, and what is not certain of it.
+struct Reading {
+    value: Map<String, Value>,
+    doubt: Option<Doubt>,
+}
 
-/// Reads an object that was encoded twice: as a JSON string.
-fn read_encoded(text: &str) -> Option<Repaired> {
-    match closer::read_first(text)? {
-        closer::First { value: Value::String(inner), rest, .. } if rest.trim().is_empty() => {
-            read_object(&inner)
+/// Reads an object that was encoded again: as a JSON string, or as one that lost its quotes.
+fn read_encoded(text: &str, n_left: usize) -> Option<Reading> {
+    let bare = text.trim_start_matches(is_blank).trim_end();
+    let quoted;
+    let (encoded, is_quoted) = match bare.strip_prefix('{').map(str::trim_start) {
+        Some(members) if members.starts_with("\\\"") => {
+            quoted = format!("\"{bare}\"");
+            (quoted.as_str(), false)
         }
-        _ => None,
+        _ => (bare, true),
+    };
+    let closer::First { value: Value::String(inner), lack, rest } = closer::read_first(encoded)? else {
+        return None;
+    };
+    if n_left == 0 || !rest.is_empty() {
+        return None;
+    }
+    let reading = read_encoded(&inner, n_left - 1).or_else(|| read_object(&inner))?;
+    let doubt = reading.doubt.map(|doubt| Doubt {
+        // Places of what was encoded are none of the text.
+        place: is_at_end(doubt.kind).then(|| Place::end_of(text)),
+        ..doubt
+    });
+    let cut = lack.filter(|_| is_quoted).map(|kind| Doubt { kind, place: Some(Place::end_of(text)) });
+    Some(Reading { doubt: doubt.or(cut), ..reading })
+}
+
+fn is_blank(char: char) -> bool {
+    char.is_whitespace() || char == '\u{feff}'
+}
+
+fn is_at_end(kind: DoubtKind) -> bool {
+    match kind {
+        DoubtKind::NotClosed | DoubtKind::CutInString => true,
+        DoubtKind::Several | DoubtKind::Guessed => false,
     }
 }
 
-fn read_object(text: &str) -> Option<Repaired> {
+fn read_object(text: &str) -> Option<Reading> {
     if let Some(first) = closer::read_first(text)
         && !first.value.is_object()
         && first.rest.trim().is_empty()
@@ -49,25 +83,75 @@ fn read_object(text: &str) -> Option<Repaired> {
         return None;
     }
     // Before the object there may be a BOM, a code fence, markup or words.
-    let text = &text[text.find('{')?..];
-    match closer::read_first(text) {
-        Some(closer::First { value: Value::Object(map), string_cut, rest }) => {
-            Some((map, string_cut || !is_harmless(rest)))
-        }
-        _ => malformed::repair(text),
-    }
+    let start = text.find('{')?;
+    let object = &text[start..];
+    let (value, lack, rest) = match read_strictly(object) {
+        Some(read) => read,
+        None => malformed::repair(object)?,
+    };
+    let lack = lack.or_else(|| {
+        let kind = doubt_of_rest(&value, rest)?;
+        Some(Lack { kind, end: object.len() - rest.len() })
+    });
+    let doubt =
+        lack.map(|Lack { kind, end }| Doubt { kind, place: Some(Place::end_of(&text[..start + end])) });
+    Some(Reading { value, doubt })
 }
 
-/// Tells whether what follows an object leaves no doubt that the object ended there. A quote in it does:
-/// the object may have ended inside a string whose quotes were not escaped.
-fn is_harmless(mut rest: &str) -> bool {
+/// What is not certain of an object, and how far it goes up to there.
+struct Lack {
+    kind: DoubtKind,
+    end: usize,
+}
+
+/// An object, what is not certain in it, and what follows it.
+type Read<'a> = (Map<String, Value>, Option<Lack>, &'a str);
+
+fn read_strictly(object: &str) -> Option<Read<'_>> {
+    let mut first = closer::read_first(object)?;
+    // Some servers send an empty object before the pieces of the real one.
+    while first.value.as_object().is_some_and(Map::is_empty) && first.rest.trim_start().starts_with('{') {
+        first = closer::read_first(first.rest)?;
+    }
+    let closer::First { value: Value::Object(value), lack, rest } = first else { return None };
+    Some((value, lack.map(|kind| Lack { kind, end: object.len() - rest.len() }), rest))
+}
+
+/// Says what follows an object that leaves a doubt of it. A quote does: the object may have ended inside a
+/// string whose quotes were not escaped. More members do, and an object that is another.
+fn doubt_of_rest(value: &Map<String, Value>, mut rest: &str) -> Option<DoubtKind> {
     while rest.trim_start().starts_with('{') {
         match closer::read_first(rest) {
-            Some(first) => rest = first.rest,
-            None => return false,
+            Some(closer::First { value: Value::Object(other), lack: None, rest: after })
+                if other == *value || other.is_empty() =>
+            {
+                rest = after;
+            }
+            Some(_) => return Some(DoubtKind::Several),
+            None => return Some(DoubtKind::Guessed),
         }
     }
-    !rest.contains('"')
+    (rest.contains('"') || goes_on(rest)).then_some(DoubtKind::Guessed)
+}
+
+/// Tells whether more members follow: the bracket before them was one too many.
+fn goes_on(rest: &str) -> bool {
+    let is_filler = |char: char| char.is_whitespace() || matches!(char, ',' | '}' | ']');
+    let rest = rest.trim_start_matches(|char: char| char.is_whitespace() || matches!(char, '}' | ']'));
+    rest.starts_with(',') && !rest.chars().all(is_filler)
+}
+
+fn describe(text: &str, error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        // It is JSON, as far as it is there, and something else than an object.
+        Category::Data => match text.trim_start().bytes().next() {
+            Some(b'[') => "they are a list".to_owned(),
+            Some(b'"') => "they are a string".to_owned(),
+            _ => "they are a single value".to_owned(),
+        },
+        Category::Syntax | Category::Eof | Category::Io => error.to_string(),
+    };
+    format!("the arguments are not a JSON object: {what}; send the call again with one")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A message as the database holds it: JSON close to what a provider gets, with our extras beside.
 //! The token counts are not in it, they have columns of their own.
 
+mod doubt;
 mod images;
 mod pieces;
 
@@ -10,13 +11,14 @@ pub(crate) mod tests;
 use std::borrow::Cow;
 
 use crow_core::{
-    Arguments, Call, CallId, ContentHash, Ended, Entry, Failure, MessageId, Outcome, Prompt, Reply, Sealed,
-    Usage,
+    Arguments, Call, CallId, ContentHash, Doubt, DoubtKind, Ended, Entry, Failure, MessageId, Outcome,
+    Prompt, Reply, Sealed, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Speaker;
+use doubt::DoubtRow;
 use images::Kept;
 pub(crate) use images::{Images, base64};
 use pieces::{FailureKindRow, PartRow, PlanEntryRow, ShownRow, StatusRow};
@@ -148,7 +150,9 @@ struct FunctionRow<'a> {
 #[serde(rename_all = "snake_case")]
 enum RepairRow<'a> {
     Syntax,
+    /// What [`DoubtRow`] says of rows that were written before there was one.
     StringClosed,
+    Doubt(DoubtRow),
     Unreadable(Cow<'a, str>),
 }
 
@@ -250,11 +254,9 @@ impl<'a> CallRow<'a> {
     fn of(call: &'a Call) -> Result<Self, serde_json::Error> {
         let (arguments, repair) = match &call.arguments {
             Arguments::Valid(value) => (serde_json::to_string(value)?, None),
-            Arguments::Repaired { value, string_closed: false } => {
-                (serde_json::to_string(value)?, Some(RepairRow::Syntax))
-            }
-            Arguments::Repaired { value, string_closed: true } => {
-                (serde_json::to_string(value)?, Some(RepairRow::StringClosed))
+            Arguments::Repaired { value, doubt } => {
+                let repair = doubt.map_or(RepairRow::Syntax, |doubt| RepairRow::Doubt(DoubtRow::of(doubt)));
+                (serde_json::to_string(value)?, Some(repair))
             }
             Arguments::Unreadable { why } => ("{}".into(), Some(RepairRow::Unreadable(why.into()))),
         };
@@ -271,8 +273,14 @@ impl<'a> CallRow<'a> {
         let object = || serde_json::from_str(&self.function.arguments).map_err(|error| error.to_string());
         let arguments = match self.repair {
             None => Arguments::Valid(object()?),
-            Some(RepairRow::Syntax) => Arguments::Repaired { value: object()?, string_closed: false },
-            Some(RepairRow::StringClosed) => Arguments::Repaired { value: object()?, string_closed: true },
+            Some(RepairRow::Syntax) => Arguments::Repaired { value: object()?, doubt: None },
+            Some(RepairRow::StringClosed) => {
+                let doubt = Doubt { kind: DoubtKind::CutInString, place: None };
+                Arguments::Repaired { value: object()?, doubt: Some(doubt) }
+            }
+            Some(RepairRow::Doubt(doubt)) => {
+                Arguments::Repaired { value: object()?, doubt: Some(doubt.into_doubt()) }
+            }
             Some(RepairRow::Unreadable(why)) => Arguments::Unreadable { why: why.into_owned() },
         };
         let id = read_call_id(&self.call)?;

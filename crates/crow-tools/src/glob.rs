@@ -60,6 +60,10 @@ impl Tool for Glob {
         &self.spec
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
         search(workspace, "Find", text_of(arguments, "pattern"), text_of(arguments, "path"))
     }

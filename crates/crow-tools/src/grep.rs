@@ -106,6 +106,10 @@ impl Tool for Grep {
         &self.spec
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
         search(workspace, "Search", text_of(arguments, "pattern"), text_of(arguments, "path"))
     }

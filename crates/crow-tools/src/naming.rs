@@ -56,6 +56,10 @@ impl Tool for Renamed {
         self.tool.server()
     }
 
+    fn only_reads(&self) -> bool {
+        self.tool.only_reads()
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
         self.tool.facets(arguments, workspace)
     }

@@ -81,6 +81,10 @@ impl Tool for Read {
         &self.spec
     }
 
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
         let path = text_of(arguments, "file_path");
         let line = arguments.get("offset").and_then(Value::as_u64).filter(|&offset| offset > 1);

@@ -1,6 +1,6 @@
 //! The tools there are, and the one way to run one. Knows no tool's inside.
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::Abilities;
 use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
@@ -126,7 +126,7 @@ impl Tools {
             let title = crate::tool::title(&call.name);
             return Facets { title, kind: ToolKind::Other, locations: Vec::new(), touch: Touch::Nothing };
         };
-        match fitting(tool, call, workspace) {
+        match fitting(tool, call) {
             Ok(arguments) => tool.facets(&arguments, workspace),
             Err(_) => {
                 let facets = tool.facets(&call.arguments.object(), workspace);
@@ -138,14 +138,13 @@ impl Tools {
     /// Tells whether what a call prints comes piece by piece with such a client.
     pub fn prints_live(&self, call: &Call, client: Abilities) -> bool {
         let Some(tool) = self.find(&call.name) else { return false };
-        let arguments = repair::check_against(&tool.spec().parameters, &call.arguments.object());
-        arguments.is_ok_and(|arguments| tool.prints_live(&arguments, client))
+        fitting(tool, call).is_ok_and(|arguments| tool.prints_live(&arguments, client))
     }
 
     /// Shows what a call would change; a call that cannot be done at all has its outcome already.
     pub async fn preview(&self, call: &Call, cx: ToolCx<'_>) -> Result<Vec<Content>, Outcome> {
         let Some(tool) = self.find(&call.name) else { return Ok(Vec::new()) };
-        match fitting(tool, call, cx.workspace) {
+        match fitting(tool, call) {
             Ok(arguments) => tool.preview(&arguments, cx).await,
             Err(Refusal(sentence)) => Err(Outcome::failed(sentence)),
         }
@@ -164,7 +163,7 @@ impl Tools {
                 names.join(", ")
             ));
         };
-        match fitting(tool, call, cx.workspace) {
+        match fitting(tool, call) {
             Ok(arguments) => tool.run(&arguments, cx).await,
             Err(Refusal(sentence)) => Outcome::failed(sentence),
         }
@@ -176,27 +175,18 @@ impl Tools {
 }
 
 /// The arguments as the tool wants them, or why the call may not run.
-fn fitting(tool: &dyn Tool, call: &Call, workspace: &Workspace) -> Result<Map<String, Value>, Refusal> {
+fn fitting(tool: &dyn Tool, call: &Call) -> Result<Map<String, Value>, Refusal> {
+    let refuse = |why: &dyn fmt::Display| Refusal(format!("`{}` was not run: {why}", call.name));
     let arguments = match &call.arguments {
-        Arguments::Valid(value) | Arguments::Repaired { value, string_closed: false } => value,
-        Arguments::Repaired { value, string_closed: true } => {
-            // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
-            if matches!(
-                tool.facets(value, workspace).touch,
-                Touch::Writes(_) | Touch::Runs(_) | Touch::Calls { .. }
-            ) {
-                return Err(Refusal(format!(
-                    "`{}` was not run: the call was cut off in the middle of a text, so its arguments are not \
-                     whole; send it again, shorter or in several steps",
-                    call.name
-                )));
-            }
-            value
+        // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
+        Arguments::Repaired { doubt: Some(doubt), .. } if !tool.only_reads() => {
+            let advice = doubt.advice();
+            return Err(refuse(&format_args!(
+                "its arguments may not be all that was meant: {doubt}; {advice}"
+            )));
         }
-        Arguments::Unreadable { why } => {
-            return Err(Refusal(format!("`{}` was not run: {why}", call.name)));
-        }
+        Arguments::Valid(value) | Arguments::Repaired { value, .. } => value,
+        Arguments::Unreadable { why } => return Err(refuse(why)),
     };
-    repair::check_against(&tool.spec().parameters, arguments)
-        .map_err(|sentence| Refusal(format!("`{}` was not run: {sentence}", call.name)))
+    repair::check_against(&tool.spec().parameters, arguments).map_err(|sentence| refuse(&sentence))
 }

@@ -26,6 +26,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Tells whether all it ever does is read what is on this machine: such a call may run though its arguments are
+    /// in doubt.
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     /// Says what a call would do, whatever is in its arguments.
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
 

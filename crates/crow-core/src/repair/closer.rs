@@ -4,15 +4,17 @@
 
 use serde_json::{Map, Number, Value};
 
-/// As deep as `serde_json` reads; deeper text is no argument of any tool, and recursion has to end.
-const DEPTH_MAX: usize = 128;
+use crate::DoubtKind;
+
+/// As deep as `serde_json` reads what is kept; deeper text is no argument of any tool, and recursion has to end.
+const DEPTH_MAX: usize = 127;
 
 /// The first value of a text.
 pub(super) struct First<'a> {
     /// What it came to.
     pub(super) value: Value,
-    /// The text ended inside a string value.
-    pub(super) string_cut: bool,
+    /// What the text ended before.
+    pub(super) lack: Option<DoubtKind>,
     /// What follows the value.
     pub(super) rest: &'a str,
 }
@@ -29,9 +31,9 @@ pub(super) enum Escape {
 
 /// Reads the first value of a text, completing it when the text ends too early.
 pub(super) fn read_first(text: &str) -> Option<First<'_>> {
-    let mut reader = Reader { rest: text, string_cut: false, depth: 0 };
+    let mut reader = Reader { rest: text, lack: None, depth: 0 };
     let value = reader.value().ok()??;
-    Some(First { value, string_cut: reader.string_cut, rest: reader.rest })
+    Some(First { value, lack: reader.lack, rest: reader.rest })
 }
 
 /// Tells what the backslash that begins `text` stands for.
@@ -98,7 +100,7 @@ struct Malformed;
 
 struct Reader<'a> {
     rest: &'a str,
-    string_cut: bool,
+    lack: Option<DoubtKind>,
     depth: usize,
 }
 
@@ -111,7 +113,9 @@ impl Reader<'_> {
             Some('[') => self.nested(Self::array).map(Some),
             Some('"') => {
                 let (text, is_whole) = self.string();
-                self.string_cut |= !is_whole;
+                if !is_whole {
+                    self.lack = Some(DoubtKind::CutInString);
+                }
                 Ok(Some(Value::String(text)))
             }
             Some('-' | '0'..='9') => self.number(),
@@ -148,7 +152,7 @@ impl Reader<'_> {
                 None => break,
                 Some('}') => {
                     self.skip();
-                    break;
+                    return Ok(Value::Object(map));
                 }
                 Some('"') => {}
                 Some(_) => return Err(Malformed),
@@ -163,6 +167,7 @@ impl Reader<'_> {
             map.insert(key, value);
             self.after_item('}')?;
         }
+        self.ends_open();
         Ok(Value::Object(map))
     }
 
@@ -173,7 +178,7 @@ impl Reader<'_> {
                 None => break,
                 Some(']') => {
                     self.skip();
-                    break;
+                    return Ok(Value::Array(items));
                 }
                 Some(_) => {}
             }
@@ -181,7 +186,13 @@ impl Reader<'_> {
             items.push(value);
             self.after_item(']')?;
         }
+        self.ends_open();
         Ok(Value::Array(items))
+    }
+
+    /// Takes in that the text ended before a bracket did; a string that it ended in says more.
+    fn ends_open(&mut self) {
+        self.lack.get_or_insert(DoubtKind::NotClosed);
     }
 
     fn after_item(&mut self, end: char) -> Result<(), Malformed> {

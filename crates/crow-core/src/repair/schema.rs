@@ -116,3 +116,6 @@ fn shown(value: &Value) -> String {
         Some((end, _)) => format!("{kind} {}…", &text[..end]),
     }
 }
+
+#[cfg(test)]
+mod tests;

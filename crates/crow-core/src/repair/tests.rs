@@ -1,116 +1,44 @@
-use expect_test::{Expect, expect};
+mod corpus;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// Shows what came of a text: how sure it is, then the object.
-fn outcome(text: &str) -> String {
-    match read_arguments(text) {
-        Arguments::Valid(map) => format!("valid {}", Value::Object(map)),
-        Arguments::Repaired { value, string_closed: false } => format!("repaired {}", Value::Object(value)),
-        Arguments::Repaired { value, string_closed: true } => format!("closed {}", Value::Object(value)),
-        Arguments::Unreadable { why } => format!("unreadable: {why}"),
-    }
-}
-
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    assert_eq!(outcome(text), expected, "{text}");
+    let why = match read_arguments(text) {
+        Arguments::Unreadable { why } => why,
+        Arguments::Repaired { doubt: Some(doubt), .. } => format!("{doubt}; {}", doubt.advice()),
+        Arguments::Valid(_) | Arguments::Repaired { doubt: None, .. } => "nothing".to_owned(),
+    };
+    assert_eq!(why, expected, "{text}");
 }
 
+/// What a model reads of it.
 #[test]
-fn valid() {
-    check(r#"{"b":1,"a":"\u00e9"}"#, r#"valid {"b":1,"a":"é"}"#);
-    check("", "valid {}");
-    check(" \n", "valid {}");
-    check(" {} ", "valid {}");
-}
-
-#[test]
-fn cut() {
+fn sentences() {
+    check("{'a':1,}", "nothing");
     check(
-        r#"{"file_path":"a.py","content":"import os\nprint("#,
-        r#"closed {"file_path":"a.py","content":"import os\nprint("}"#,
+        r#"{"command":"ls""#,
+        "a closing bracket is missing at line 1 column 15; send the whole call again, in smaller steps if it is long",
     );
-    check(r#"{"path":"a","recursive":"#, r#"repaired {"path":"a"}"#);
-    check(r#"{"path":"a","recur"#, r#"repaired {"path":"a"}"#);
-    check(r#"{"path":"a","#, r#"repaired {"path":"a"}"#);
-    check(r#"{"text":"a\n\"#, r#"closed {"text":"a\n"}"#);
-    check(r#"{"text":"caf\u00e"#, r#"closed {"text":"caf"}"#);
     check(
-        r#"{"edits":[{"old":"a","new":"b"},{"old":"c"#,
-        r#"closed {"edits":[{"old":"a","new":"b"},{"old":"c"}]}"#,
+        "{\n\"content\":\"a",
+        "they stop at line 2 column 12 in the middle of a string; send the whole call again, in smaller steps if it \
+         is long",
     );
-    check(r#"{"path":"a","recursive":tru"#, r#"repaired {"path":"a","recursive":true}"#);
-    check(r#"{"path":"a","timeout":1."#, r#"repaired {"path":"a"}"#);
-    check(r#"{"path":"a","timeout":1"#, r#"repaired {"path":"a"}"#);
-    check(r#"{"path":"a","timeout":1 "#, r#"repaired {"path":"a","timeout":1}"#);
-    check(r#"{"command":"ls -la""#, r#"repaired {"command":"ls -la"}"#);
-    check(r#"{"content":"fn f() { a[0] = {"#, r#"closed {"content":"fn f() { a[0] = {"}"#);
+    check(r#"{"a":1}{"a":2}"#, "another object follows at line 1 column 7; send one call for each");
     check(
-        r#"{"content":"say \"hi\", ok: \"x\": [1, {"#,
-        r#"closed {"content":"say \"hi\", ok: \"x\": [1, {"}"#,
+        r#"{"command":"echo "hi" there"}"#,
+        "what was meant at line 1 column 18 had to be guessed; send the call again as JSON, with each quote, backslash \
+         and line end in a string escaped",
     );
-    check(r#"{"text":"\ud83d\ud"#, r#"closed {"text":""}"#);
-    check(r#"{"command":"rm -rf build"#, r#"closed {"command":"rm -rf build"}"#);
-    check("{", "repaired {}");
-}
-
-#[test]
-fn malformed() {
-    check(r#"{"command":"ls"}}"#, r#"repaired {"command":"ls"}"#);
-    check("```json\n{\"command\":\"ls\"}\n```", r#"repaired {"command":"ls"}"#);
-    check(r#"Sure, here it is: {"command":"ls"}"#, r#"repaired {"command":"ls"}"#);
+    check("[1]", "the arguments are not a JSON object: they are a list; send the call again with one");
     check(
-        r"{'command': 'ls', 'background': False, 'timeout': None}",
-        r#"repaired {"command":"ls","background":false,"timeout":null}"#,
+        "ls",
+        "the arguments are not a JSON object: expected value at line 1 column 1; send the call again with one",
     );
-    check(r#"{command: "ls", timeout: 5}"#, r#"repaired {"command":"ls","timeout":5}"#);
-    check(r#"{"queries":["a","b",],}"#, r#"repaired {"queries":["a","b"]}"#);
-    check("{\"content\":\"a\n\tb\"}", r#"repaired {"content":"a\n\tb"}"#);
-    check(r#"{"pattern":"\d+\s*\.py$"}"#, r#"repaired {"pattern":"\\d+\\s*\\.py$"}"#);
-    check(r#"{"command":"ls"}{"command":"ls"}"#, r#"repaired {"command":"ls"}"#);
-    check(r#"{"command":"ls" "timeout":5}"#, r#"repaired {"command":"ls","timeout":5}"#);
-    check(r#"{"command":"ls"}</arguments></tool_call>"#, r#"repaired {"command":"ls"}"#);
-    check(
-        r#"{"command":"echo "hello world""}"#,
-        "unreadable: the arguments are not a JSON object: expected `,` or `}` at line 1 column 19",
-    );
-}
-
-#[test]
-fn around_and_inside() {
-    check("\u{feff}{\"a\":1}", r#"repaired {"a":1}"#);
-    check(r#"<tool_call>{"a":"<b>"}</tool_call>"#, r#"repaired {"a":"<b>"}"#);
-    check(r#"[TOOL_CALLS] {"a":[1]}"#, r#"repaired {"a":[1]}"#);
-    check(r#""{\"command\":\"ls\"}""#, r#"repaired {"command":"ls"}"#);
-    check(r#""{\"command\":\"ls"#, r#"closed {"command":"ls"}"#);
-    check(r#"{"a":"\ud83d!","b":"\ud83d\ude00"}"#, r#"repaired {"a":"\\ud83d!","b":"😀"}"#);
-    check(r#"{"a":"\u12g4"}"#, r#"repaired {"a":"\\u12g4"}"#);
-    check(r"{'pattern': '\d+ it\'s \n'}</tool_call>", r#"repaired {"pattern":"\\d+ it's \n"}"#);
-    check("{'command': 'a \\\n b'}", r#"repaired {"command":"a \\\n b"}"#);
-}
-
-/// Whatever the repair had to guess of a string is marked, so that it is never written or run.
-#[test]
-fn a_guessed_string_is_marked() {
-    check(r"{'command': 'rm -rf build", r#"closed {"command":"rm -rf build"}"#);
-    check(r"{command: rm -rf buil", r#"closed {"command":"rm -rf buil"}"#);
-    check(r#"{'a': 1, "command": "ls, "b": "c"}"#, r#"closed {"a":1,"command":"ls","b":"c"}"#);
-    check(r#"{"content":"say "} done"}"#, r#"closed {"content":"say "}"#);
-    check(r#"{"content":"a"}{"b"}"}"#, r#"closed {"content":"a"}"#);
-    check(r#"{"command":"echo "hi" there"}"#, r#"closed {"command":"echo \"hi\" there"}"#);
-}
-
-#[test]
-fn not_an_object() {
-    let why = "unreadable: the arguments are not a JSON object:";
-    check("[1]", &format!("{why} invalid type: sequence, expected a map at line 1 column 0"));
-    check(r#"[{"a":1}"#, &format!("{why} invalid type: sequence, expected a map at line 1 column 0"));
-    check("null", &format!("{why} invalid type: null, expected a map at line 1 column 4"));
-    check("ls -la", &format!("{why} expected value at line 1 column 1"));
-    check("{'a': 1", &format!("{why} key must be a string at line 1 column 2"));
 }
 
 /// Deep or hostile text ends soon, and the stack holds.
@@ -122,8 +50,8 @@ fn bounded() {
         }
     }
     let deep = |depth| format!("{}{}", "{\"a\":".repeat(depth), "1 ");
-    assert!(matches!(read_arguments(&deep(128)), Arguments::Repaired { .. }));
-    assert!(matches!(read_arguments(&deep(129)), Arguments::Unreadable { .. }));
+    assert!(matches!(read_arguments(&deep(127)), Arguments::Repaired { .. }));
+    assert!(matches!(read_arguments(&deep(128)), Arguments::Unreadable { .. }));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -168,31 +96,6 @@ fn spelled(map: &Map<String, Value>, is_ascii: bool) -> String {
     out
 }
 
-/// Where a prefix ends.
-fn ends_in_string_value(prefix: &str) -> bool {
-    let (mut in_string, mut is_value, mut escaped) = (false, false, false);
-    let mut objects = Vec::new();
-    for char in prefix.chars() {
-        match char {
-            _ if escaped => escaped = false,
-            '\\' if in_string => escaped = true,
-            '"' => in_string = !in_string,
-            _ if in_string => {}
-            '{' | '[' => {
-                objects.push(char == '{');
-                is_value = char == '[';
-            }
-            '}' | ']' => {
-                objects.pop();
-            }
-            ':' => is_value = true,
-            ',' => is_value = objects.last() == Some(&false),
-            _ => {}
-        }
-    }
-    in_string && is_value
-}
-
 fn agrees(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::String(part), Value::String(whole)) => whole.starts_with(part.as_str()),
@@ -206,6 +109,75 @@ fn agrees(part: &Value, whole: &Value) -> bool {
     }
 }
 
+/// A call of a tool that does something, as a model writes it.
+fn any_call() -> impl Strategy<Value = Value> {
+    let write = (any_text(), any_text()).prop_map(|(path, text)| json!({"file_path": path, "content": text}));
+    let edit =
+        (any_text(), any_text(), any_text(), any::<Option<bool>>()).prop_map(|(path, old, new, all)| {
+            let mut call = json!({"file_path": path, "old_string": old, "new_string": new});
+            if let Some(all) = all {
+                call["replace_all"] = all.into();
+            }
+            call
+        });
+    let terminal = (any_text(), any::<Option<u16>>(), any::<bool>()).prop_map(|(command, timeout, first)| {
+        let timeout = timeout.map_or(Value::Null, Value::from);
+        match first {
+            true => json!({"timeout": timeout, "background": false, "command": command}),
+            false => json!({"command": command, "timeout": timeout}),
+        }
+    });
+    prop_oneof![write, edit, terminal]
+}
+
+/// Each way to spell a call as JSON, and what models put around one.
+fn any_spelling() -> impl Strategy<Value = fn(&Value) -> String> {
+    let spellings: [fn(&Value) -> String; 7] = [
+        |call| call.to_string(),
+        |call| format!("{call:#}"),
+        |call| format!("{call:#}").replace('\n', "\r\n"),
+        |call| call.as_object().map(|map| spelled(map, true)).unwrap_or_default(),
+        |call| format!("\u{feff}```json\n{call}"),
+        |call| format!("<tool_call>{{}}{call}"),
+        |call| Value::String(call.to_string()).to_string(),
+    ];
+    prop::sample::select(spellings.to_vec())
+}
+
+/// Spells a value as Python does.
+fn python(value: &Value) -> String {
+    let join = |pieces: Vec<String>| pieces.join(", ");
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => {
+            let escaped = text.chars().map(|char| match char {
+                '\'' | '\\' => format!("\\{char}"),
+                '\n' => "\\n".to_owned(),
+                '\t' => "\\t".to_owned(),
+                other => other.to_string(),
+            });
+            format!("'{}'", escaped.collect::<String>())
+        }
+        Value::Array(items) => format!("[{}]", join(items.iter().map(python).collect())),
+        Value::Object(map) => {
+            let pair = |(key, value): (&String, &Value)| {
+                format!("{}: {}", python(&Value::from(key.as_str())), python(value))
+            };
+            format!("{{{}}}", join(map.iter().map(pair).collect()))
+        }
+    }
+}
+
+fn is_runnable(text: &str) -> bool {
+    match read_arguments(text) {
+        Arguments::Valid(_) | Arguments::Repaired { doubt: None, .. } => true,
+        Arguments::Repaired { doubt: Some(_), .. } | Arguments::Unreadable { .. } => false,
+    }
+}
+
 proptest! {
     #[test]
     fn a_valid_object_stays_as_it_is(map in any_object(), is_ascii: bool) {
@@ -215,7 +187,7 @@ proptest! {
     #[test]
     fn an_encoded_object_is_decoded(map in any_object()) {
         let text = Value::String(spelled(&map, false)).to_string();
-        prop_assert_eq!(read_arguments(&text), Arguments::Repaired { value: map, string_closed: false });
+        prop_assert_eq!(read_arguments(&text), Arguments::Repaired { value: map, doubt: None });
     }
 
     #[test]
@@ -226,83 +198,104 @@ proptest! {
             match read_arguments(&text[..end]) {
                 Arguments::Valid(_) => prop_assert!(false, "{}", &text[..end]),
                 Arguments::Unreadable { .. } => {}
-                Arguments::Repaired { value, string_closed } => {
+                Arguments::Repaired { value, doubt } => {
                     prop_assert!(agrees(&Value::Object(value), &whole), "{}", &text[..end]);
-                    prop_assert_eq!(string_closed, ends_in_string_value(&text[..end]), "{}", &text[..end]);
+                    let place = doubt.and_then(|doubt| doubt.place);
+                    prop_assert_eq!(place, Some(Place { line: 1, column: end }), "{}", &text[..end]);
                 }
             }
         }
     }
 
+    /// The empty beginning is a call without arguments, which these tools refuse.
     #[test]
-    fn any_text_comes_to_an_end(text in "[\\PC\n]{0,60}", json in "[{}\\[\\]:,'\"\\\\a1 /*#.-]{0,40}") {
-        read_arguments(&text);
-        read_arguments(&json);
+    fn no_beginning_of_a_call_may_run(call in any_call(), spell in any_spelling()) {
+        let text = spell(&call);
+        prop_assert_eq!(Value::Object(read_arguments(&text).object()), call);
+        prop_assert!(is_runnable(&text), "{}", text);
+        let start = text.find(['{', '"']).unwrap();
+        for (end, _) in text.char_indices().filter(|(end, _)| *end > start) {
+            let is_empty = read_arguments(&text[..end]).object().is_empty();
+            prop_assert!(is_empty || !is_runnable(&text[..end]), "{}", &text[..end]);
+        }
+    }
+
+    #[test]
+    fn no_beginning_of_a_python_call_may_run(call in any_call()) {
+        let text = python(&call);
+        prop_assert_eq!(Value::Object(read_arguments(&text).object()), call, "{}", &text);
+        prop_assert!(is_runnable(&text), "{}", text);
+        for (end, _) in text.char_indices().skip(1) {
+            prop_assert!(!is_runnable(&text[..end]), "{}", &text[..end]);
+        }
+    }
+
+    /// Quotes that were not escaped end a string early: half of it must not run.
+    #[test]
+    fn a_string_with_bare_quotes_never_loses_a_part(text in "[a-z \"',:{}\\[\\]]{0,20}", is_single: bool) {
+        let quote = if is_single { '\'' } else { '"' };
+        let call = format!("{{{quote}command{quote}: {quote}{text}{quote}, {quote}timeout{quote}: 5}}");
+        let meant = json!({"command": text, "timeout": 5});
+        // With commas and colons in it the text may be JSON that means something else, which nobody can tell.
+        if is_runnable(&call) && !(text.contains(',') && text.contains(':')) {
+            prop_assert_eq!(Value::Object(read_arguments(&call).object()), meant, "{}", call);
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_read_again_as_it_is(text in any_wild_text()) {
+        let value = read_arguments(&text).object();
+        let written = Value::Object(value.clone()).to_string();
+        prop_assert_eq!(read_arguments(&written), Arguments::Valid(value), "{}", text);
     }
 }
 
-#[track_caller]
-fn check_schema(arguments: &Value, expected: &Expect) {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "limit": {"type": ["integer", "null"]},
-            "offset": {"type": "integer"},
-            "ratio": {"type": "number"},
-            "all": {"type": "boolean"},
-            "names": {"type": "array"},
-            "env": {"type": "object"},
-            "any": {},
-        },
-        "required": ["path"],
-    });
-    let Value::Object(map) = arguments else { panic!("not an object") };
-    let shown = match check_against(&schema, map) {
-        Ok(map) => Value::Object(map).to_string(),
-        Err(problem) => problem,
-    };
-    expected.assert_eq(&shown);
-}
-
-#[test]
-fn a_schema_mends_the_obvious() {
-    check_schema(
-        &json!({"path": "5", "limit": "5", "offset": 7.0, "ratio": " 1.5", "all": "True", "names": "[1]", "env": "{}"}),
-        &expect![[r#"{"path":"5","limit":5,"offset":7,"ratio":1.5,"all":true,"names":[1],"env":{}}"#]],
-    );
-    check_schema(
-        &json!({"path": "a", "limit": null, "offset": null, "all": null, "any": null, "other": [1]}),
-        &expect![[r#"{"path":"a","limit":null,"any":null,"other":[1]}"#]],
-    );
-    check_schema(&json!({"path": "a", "offset": "7.0"}), &expect![[r#"{"path":"a","offset":7}"#]]);
-}
-
-#[test]
-fn a_schema_says_what_is_wrong() {
-    check_schema(&json!({}), &expect!["`path` is missing; it must be a string"]);
-    check_schema(&json!({"path": null}), &expect!["`path` must be a string, not null"]);
-    check_schema(
-        &json!({"path": 5, "limit": "many", "offset": 1.5}),
-        &expect![[
-            r#"`path` must be a string, not the number 5; `limit` must be an integer or null, not the string "many"; `offset` must be an integer, not the number 1.5"#
-        ]],
-    );
-    check_schema(
-        &json!({"path": "a", "all": "é".repeat(80), "names": "a"}),
-        &expect![[
-            r#"`all` must be true or false, not the string "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…; `names` must be an array, not the string "a""#
-        ]],
-    );
-    check_schema(
-        &json!({"path": "a", "offset": 1e300}),
-        &expect!["`offset` must be an integer, not the number 1e+300"],
-    );
-}
-
-#[test]
-fn a_schema_without_properties_lets_everything_pass() {
-    let map: Map<String, Value> = [("a".to_owned(), json!(1))].into_iter().collect();
-    assert_eq!(check_against(&json!({"type": "object"}), &map), Ok(map.clone()));
-    assert_eq!(check_against(&json!(true), &map), Ok(map));
+/// Text that is JSON in pieces only.
+fn any_wild_text() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"",
+        "'",
+        "\\",
+        "\\\"",
+        "\\u",
+        "00e9",
+        "d83d",
+        "a",
+        "b",
+        " ",
+        "\n",
+        "1",
+        "-",
+        ".",
+        "e9",
+        "true",
+        "None",
+        "NaN",
+        "//",
+        "/*",
+        "*/",
+        "#",
+        "```json\n",
+        "<tool_call>",
+        "\u{feff}",
+        "“",
+        "é",
+        "\0",
+        "{\"a\":",
+        "\"b\"",
+        "{}",
+        "(",
+        ")",
+        "+",
+        "...",
+    ];
+    let of_pieces =
+        prop::collection::vec(prop::sample::select(pieces), 0..30).prop_map(|pieces| pieces.concat());
+    prop_oneof!["[\\PC\n]{0,60}", "[{}\\[\\]:,'\"\\\\a1 /*#.-]{0,40}", of_pieces]
 }

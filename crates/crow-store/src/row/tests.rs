@@ -1,7 +1,7 @@
 use crow_core::{
-    Arguments, Call, CallId, Content, Ended, Entry, Facets, Failure, FailureKind, Location, MessageId,
-    Outcome, Part, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind,
-    Touch, Usage,
+    Arguments, Call, CallId, Content, Doubt, DoubtKind, Ended, Entry, Facets, Failure, FailureKind, Location,
+    MessageId, Outcome, Part, Place, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed,
+    Status, ToolKind, Touch, Usage,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -76,10 +76,15 @@ fn call() -> impl Strategy<Value = Call> {
 fn arguments() -> impl Strategy<Value = Arguments> {
     prop_oneof![
         object().prop_map(Arguments::Valid),
-        (object(), any::<bool>())
-            .prop_map(|(value, string_closed)| Arguments::Repaired { value, string_closed }),
+        (object(), option::of(doubt())).prop_map(|(value, doubt)| Arguments::Repaired { value, doubt }),
         text().prop_map(|why| Arguments::Unreadable { why }),
     ]
+}
+
+fn doubt() -> impl Strategy<Value = Doubt> {
+    let kinds = vec![DoubtKind::NotClosed, DoubtKind::CutInString, DoubtKind::Several, DoubtKind::Guessed];
+    let place = any::<(usize, usize)>().prop_map(|(line, column)| Place { line, column });
+    (select(kinds), option::of(place)).prop_map(|(kind, place)| Doubt { kind, place })
 }
 
 fn object() -> impl Strategy<Value = Map<String, Value>> {
@@ -330,6 +335,41 @@ fn a_result_keeps_what_was_shown() {
             }
           ]
         }"#]],
+    );
+}
+
+/// Shows the arguments that a row's call is read with.
+#[track_caller]
+fn check_repair(repair: &str, wanted: &Expect) {
+    let data = format!(
+        r#"{{"role":"assistant","id":"msg-1","content":"","reasoning_content":"","ended":"normally","tool_calls":[
+        {{"id":"c","type":"function","function":{{"name":"n","arguments":"{{}}"}},"call":"call-1-0","repair":{repair}}}]}}"#
+    );
+    let Ok(Entry::Reply(reply)) = read(&data, None, None) else { panic!("{repair} is not read") };
+    wanted.assert_eq(&format!("{:?}", reply.calls[0].arguments));
+    let written: Value = serde_json::from_str(&write(&Entry::Reply(reply)).unwrap().data).unwrap();
+    if repair != r#""string_closed""# {
+        assert_eq!(written["tool_calls"][0]["repair"].to_string(), repair);
+    }
+}
+
+#[test]
+fn what_was_repaired_and_what_was_not_certain() {
+    check_repair(r#""syntax""#, &expect![[r#"Repaired { value: {}, doubt: None }"#]]);
+    check_repair(
+        r#"{"doubt":{"kind":"not_closed","place":{"line":1,"column":20}}}"#,
+        &expect![[
+            r#"Repaired { value: {}, doubt: Some(Doubt { kind: NotClosed, place: Some(Place { line: 1, column: 20 }) }) }"#
+        ]],
+    );
+    check_repair(
+        r#"{"doubt":{"kind":"guessed"}}"#,
+        &expect![[r#"Repaired { value: {}, doubt: Some(Doubt { kind: Guessed, place: None }) }"#]],
+    );
+    // As rows of before spell it.
+    check_repair(
+        r#""string_closed""#,
+        &expect![[r#"Repaired { value: {}, doubt: Some(Doubt { kind: CutInString, place: None }) }"#]],
     );
 }
 

@@ -1,9 +1,11 @@
-use crow_core::Arguments;
+use std::sync::Arc;
+
+use crow_core::{Facets, Outcome, ToolKind, ToolSpec, Touch, repair::read_arguments};
 use expect_test::expect;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Machine, check};
-use crate::Tools;
+use crate::{Running, Tool, ToolCx, Tools, Workspace};
 
 #[tokio::test]
 async fn the_plan() {
@@ -41,30 +43,102 @@ async fn wrong_calls() {
     "#]]).await;
 }
 
+/// What a tool of somebody else's is given counts as harm.
+struct Foreign(ToolSpec);
+
+impl Tool for Foreign {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn facets(&self, _: &Map<String, Value>, _: &Workspace) -> Facets {
+        let touch = Touch::Calls { server: "s".into(), tool: "give".into() };
+        Facets { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch }
+    }
+
+    fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> Running<'a> {
+        Box::pin(async { Outcome::done("given") })
+    }
+}
+
 #[tokio::test]
-async fn cut_and_unreadable_calls() {
-    let machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
-    let cut =
-        |value: Value| Arguments::Repaired { value: value.as_object().unwrap().clone(), string_closed: true };
+async fn calls_in_doubt_and_unreadable_ones() {
+    let mut machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
+    let spec = ToolSpec { name: "give".into(), description: String::new(), parameters: json!({}) };
+    machine.tools.add(Arc::new(Foreign(spec))).unwrap();
     let mut said = String::new();
-    said += &machine.run("write", cut(json!({"file_path": "a", "content": "ha"}))).await;
-    said += &machine.run("write", cut(json!({"file_pa": ""}))).await;
-    said += &machine.run("terminal", cut(json!({"command": "rm -r /tmp/a"}))).await;
-    said += &machine.run("read", cut(json!({"file_path": "a"}))).await;
-    said +=
-        &machine.run("read", Arguments::Unreadable { why: "expected value at line 1 column 1".into() }).await;
+    for (name, text) in [
+        ("write", r#"{"file_path": "a", "content": "ha"#),
+        ("write", r#"{"file_path": "a", "content": "ha""#),
+        ("write", "```json\n{\"file_path\": \"a\", \"content\": \"text\",}\n```"),
+        ("edit", r#"{"file_path": "a", "old_string": "t", "new_string": "", "#),
+        ("terminal", r#"{"command": "rm -r build""#),
+        ("terminal", r#"{"command": "rm a"}{"command": "rm b"}"#),
+        ("terminal", r#"{'command': 'rm 'a''}"#),
+        ("todo", r#"{"entries": [{"content": "a", "status": "pending"}"#),
+        ("give", r#"{"what": "all""#),
+        ("give", r#"{"what": "all"}}"#),
+        ("web_search", r#"{"queries": ["a""#),
+        ("read", r#"{"file_path": "a""#),
+        ("glob", r#"{"pattern": "*"#),
+        ("read", "a"),
+    ] {
+        said += &machine.run(name, read_arguments(text)).await;
+    }
     expect![[r#"
         > write Edit Nothing
-        Failed: `write` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
+        Failed: `write` was not run: its arguments may not be all that was meant: they stop at line 1 column 33 in the middle of a string; send the whole call again, in smaller steps if it is long
         > write Edit Nothing
-        Failed: `write` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
+        Failed: `write` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 34; send the whole call again, in smaller steps if it is long
+        > Write a Edit Writes(["$DIR/project/a"])
+        Done: replaced a: 1 line
+        client: Diff { path: "$DIR/project/a", old: Some("text"), new: "text" }
+        > edit Edit Nothing
+        Failed: `edit` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 56; send the whole call again, in smaller steps if it is long
         > terminal Execute Nothing
-        Failed: `terminal` was not run: the call was cut off in the middle of a text, so its arguments are not whole; send it again, shorter or in several steps
+        Failed: `terminal` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 25; send the whole call again, in smaller steps if it is long
+        > terminal Execute Nothing
+        Failed: `terminal` was not run: its arguments may not be all that was meant: another object follows at line 1 column 19; send one call for each
+        > terminal Execute Nothing
+        Failed: `terminal` was not run: the arguments are not a JSON object: key must be a string at line 1 column 2; send the call again with one
+        > todo Think Nothing
+        Failed: `todo` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 50; send the whole call again, in smaller steps if it is long
+        > give Other Nothing
+        Failed: `give` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 14; send the whole call again, in smaller steps if it is long
+        > s: give Other Calls { server: "s", tool: "give" }
+        Done: given
+        > web_search Search Nothing
+        Failed: `web_search` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 16; send the whole call again, in smaller steps if it is long
         > Read a Read Reads(["$DIR/project/a"])
         Done:      1	text
+        > Find `*` Search Reads(["$DIR/project"])
+        Done: a
         > read Read Nothing
-        Failed: `read` was not run: expected value at line 1 column 1
+        Failed: `read` was not run: the arguments are not a JSON object: expected value at line 1 column 1; send the call again with one
     "#]].assert_eq(&said);
+}
+
+/// Every beginning of a call that writes or runs something is refused, the empty one too.
+#[tokio::test]
+async fn no_beginning_of_a_call_runs() {
+    let machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
+    for (name, whole) in [
+        ("write", json!({"file_path": "b", "content": "say \"hi\"\n\ttwice {[\u{1f426}]}"})),
+        ("edit", json!({"file_path": "a", "old_string": "te", "new_string": "be", "replace_all": true})),
+        ("terminal", json!({"timeout": 120, "background": false, "command": "touch c; touch d"})),
+        ("terminal", json!({"command": "touch c", "timeout": 60})),
+    ] {
+        for whole in [whole.to_string(), format!("{whole:#}").replace('\n', "\r\n")] {
+            let ends = (0..whole.len()).filter(|end| whole.is_char_boundary(*end));
+            for end in ends {
+                let said = machine.run(name, read_arguments(&whole[..end])).await;
+                assert!(said.contains("Nothing\nFailed: "), "{}: {said}", &whole[..end]);
+            }
+        }
+    }
+    let files = std::fs::read_dir(machine.workspace.cwd()).unwrap();
+    assert_eq!(files.count(), 1);
+    assert_eq!(std::fs::read_to_string(machine.path("a")).unwrap(), "text");
 }
 
 #[tokio::test]

@@ -1,0 +1,119 @@
+//! A call's arguments as they were read, and how sure that reading is. Knows no tool: what may run in doubt
+//! is decided where the tools are.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// A call's arguments after reading them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// Valid as sent.
+    Valid(Map<String, Value>),
+    /// Valid after a repair of syntax.
+    Repaired {
+        /// What it came to.
+        value: Map<String, Value>,
+        /// Why that may not be all that was meant; `None` where the repair left nothing open.
+        doubt: Option<Doubt>,
+    },
+    /// Beyond repair; history holds `{}` and the result says why.
+    Unreadable {
+        /// The parse error with its position.
+        why: String,
+    },
+}
+
+impl Arguments {
+    /// Shows the object that history holds.
+    pub fn object(&self) -> Map<String, Value> {
+        match self {
+            Self::Valid(value) | Self::Repaired { value, .. } => value.clone(),
+            Self::Unreadable { .. } => Map::new(),
+        }
+    }
+
+    /// Says why the object may not be all that was meant.
+    pub fn doubt(&self) -> Option<Doubt> {
+        match self {
+            Self::Repaired { doubt, .. } => *doubt,
+            Self::Valid(_) | Self::Unreadable { .. } => None,
+        }
+    }
+}
+
+/// Why repaired arguments may not be all that was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doubt {
+    /// What was not certain.
+    pub kind: DoubtKind,
+    /// Where; `None` where that was not kept.
+    pub place: Option<Place>,
+}
+
+/// What was not certain of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoubtKind {
+    /// A closing bracket is missing: more may have been meant to stand before it.
+    NotClosed,
+    /// The text stops in the middle of a string.
+    CutInString,
+    /// Another object follows, which is not the same.
+    Several,
+    /// It is no JSON there, and more than one thing may have been meant.
+    Guessed,
+}
+
+/// A place in a text as parse errors name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Bytes of the line up to there.
+    pub column: usize,
+}
+
+impl Place {
+    /// Names the place where a beginning of a text ends.
+    pub(crate) fn end_of(beginning: &str) -> Self {
+        let line_start = beginning.rfind('\n').map_or(0, |newline| newline + 1);
+        Self { line: beginning.matches('\n').count() + 1, column: beginning.len() - line_start }
+    }
+}
+
+impl Doubt {
+    /// Says what a model can do about it.
+    pub fn advice(self) -> &'static str {
+        match self.kind {
+            DoubtKind::NotClosed | DoubtKind::CutInString => {
+                "send the whole call again, in smaller steps if it is long"
+            }
+            DoubtKind::Several => "send one call for each",
+            DoubtKind::Guessed => {
+                "send the call again as JSON, with each quote, backslash and line end in a string escaped"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = match self.kind {
+            DoubtKind::NotClosed => ("a closing bracket is missing", ""),
+            DoubtKind::CutInString => ("they stop", " in the middle of a string"),
+            DoubtKind::Several => ("another object follows", ""),
+            DoubtKind::Guessed => ("what was meant", " had to be guessed"),
+        };
+        f.write_str(before)?;
+        if let Some(place) = self.place {
+            write!(f, " at {place}")?;
+        }
+        f.write_str(after)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} column {}", self.line, self.column)
+    }
+}

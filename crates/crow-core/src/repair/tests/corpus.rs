@@ -1,0 +1,105 @@
+//! Arguments as models send them, and what comes of them: `corpus.txt`.
+
+use std::fmt::Write as _;
+
+use expect_test::{expect, expect_file};
+
+use super::*;
+
+/// As much of an object as tells it from others.
+const SHOWN_CHARS_MAX: usize = 120;
+
+/// Makes the text of a case: `⟪12 [⟫` stands for twelve brackets, and what cannot be seen has a name.
+fn unfolded(case: &str) -> String {
+    let mut text = String::new();
+    let mut rest = case;
+    while let Some((before, after)) = rest.split_once('⟪') {
+        let (piece, after) = after.split_once('⟫').unwrap();
+        text += before;
+        match piece {
+            "cr" => text.push('\r'),
+            "tab" => text.push('\t'),
+            "nul" => text.push('\0'),
+            "bom" => text.push('\u{feff}'),
+            _ => {
+                let (times, piece) = piece.split_once(' ').unwrap();
+                text += &piece.repeat(times.parse().unwrap());
+            }
+        }
+        rest = after;
+    }
+    text + rest
+}
+
+/// Names how sure a reading is.
+fn name(arguments: &Arguments) -> &'static str {
+    match arguments {
+        Arguments::Valid(_) => "valid",
+        Arguments::Repaired { doubt: None, .. } => "repaired",
+        Arguments::Repaired { doubt: Some(doubt), .. } => match doubt.kind {
+            DoubtKind::NotClosed => "not closed",
+            DoubtKind::CutInString => "cut in a string",
+            DoubtKind::Several => "several",
+            DoubtKind::Guessed => "guessed",
+        },
+        Arguments::Unreadable { .. } => "unreadable",
+    }
+}
+
+fn outcome(arguments: &Arguments) -> String {
+    let place = match arguments.doubt() {
+        Some(Doubt { place: Some(place), .. }) => format!(" at {}:{}", place.line, place.column),
+        Some(Doubt { place: None, .. }) | None => String::new(),
+    };
+    let shown = match arguments {
+        Arguments::Unreadable { why } => {
+            let why = why.strip_prefix("the arguments are not a JSON object: ").unwrap();
+            why.strip_suffix("; send the call again with one").unwrap().to_owned()
+        }
+        Arguments::Valid(map) | Arguments::Repaired { value: map, .. } => {
+            Value::Object(map.clone()).to_string()
+        }
+    };
+    let shown = match shown.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    };
+    format!("{}{place}: {shown}", name(arguments))
+}
+
+#[test]
+fn outcomes() {
+    let corpus = include_str!("corpus.txt");
+    let mut counts = std::collections::BTreeMap::<_, usize>::new();
+    let mut read = String::new();
+    let mut case = Vec::new();
+    let mut lines = corpus.lines();
+    while let Some(line) = lines.next() {
+        let is_heading = case.is_empty() && line.starts_with("# ");
+        if is_heading {
+            writeln!(read, "{line}\n").unwrap();
+        } else if line.starts_with("=> ") {
+            let text = case.join("\n");
+            let arguments = read_arguments(&unfolded(&text));
+            *counts.entry(name(&arguments)).or_default() += 1;
+            writeln!(read, "{text}\n=> {}\n", outcome(&arguments)).unwrap();
+            case.clear();
+        } else {
+            case.push(line);
+            continue;
+        }
+        assert_eq!(lines.next(), Some(""), "an empty line follows {line}");
+    }
+    expect_file!["corpus.txt"].assert_eq(&read);
+    let counts = counts.iter().map(|(name, n)| format!("{n} {name}\n"));
+    expect![[r#"
+        18 cut in a string
+        61 guessed
+        47 not closed
+        83 repaired
+        4 several
+        59 unreadable
+        22 valid
+    "#]]
+    .assert_eq(&counts.collect::<String>());
+}
