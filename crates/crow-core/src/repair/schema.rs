@@ -1,67 +1,134 @@
-//! Compares arguments with a tool's schema: what is required, and the plain types of the top level.
-//! The tool itself says no to the rest.
+//! Compares arguments with a tool's schema: what is required, the types, and the values to choose from. Mends what
+//! can mean one thing only. Must never judge what it does not know of a schema: the tool itself says no to the rest.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// As much of a wrong value as a model needs to recognise it.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Checks arguments against an object schema; mends the obvious, and says of the rest what is wrong with it.
+/// More than that nobody mends at once.
+const PROBLEMS_SHOWN_MAX: usize = 8;
+
+/// More than that to choose from is no help in a sentence.
+const CHOICES_SHOWN_MAX: usize = 20;
+
+/// Checks arguments against an object schema; mends the obvious, and says of the rest where it is wrong and what is
+/// wanted there.
 pub fn check_against(schema: &Value, map: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut checked = Map::new();
-    let mut problems = Vec::new();
-    for (name, value) in map {
-        let types = Types::of(&schema["properties"][name]);
-        match types.fit(value) {
-            Some(fitting) => {
-                checked.insert(name.clone(), fitting);
-            }
-            None if value.is_null() && !required.contains(&name.as_str()) => {}
-            None => problems.push(format!("`{name}` must be {}, not {}", types.described(), shown(value))),
-        }
-    }
-    for name in required.iter().filter(|name| !map.contains_key(**name)) {
-        let described = Types::of(&schema["properties"][*name]).described();
-        problems.push(format!("`{name}` is missing; it must be {described}"));
-    }
-    if problems.is_empty() { Ok(checked) } else { Err(problems.join("; ")) }
+    object(schema, map.clone(), "").map_err(|problems| {
+        let n_more = problems.len().saturating_sub(PROBLEMS_SHOWN_MAX);
+        let shown = &problems[..problems.len() - n_more];
+        let more = if n_more == 0 { String::new() } else { format!("; and {n_more} more") };
+        shown.join("; ") + &more
+    })
 }
 
-/// The types that a property allows; none named means any.
-struct Types<'a>(Vec<&'a str>);
+/// A value as the schema wants it, or what is wrong with it, a sentence each.
+type Fit<T = Value> = Result<T, Vec<String>>;
 
-impl<'a> Types<'a> {
-    fn of(property: &'a Value) -> Self {
-        let named = &property["type"];
-        let names = named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice);
-        Self(names.iter().filter_map(Value::as_str).collect())
+fn fit(schema: &Value, value: Value, place: &str) -> Fit {
+    let value = alternative(schema, value, place)?;
+    let value = typed(schema, value, place)?;
+    let value = chosen(schema, value, place)?;
+    match value {
+        Value::Object(map) => object(schema, map, place).map(Value::Object),
+        Value::Array(items) => array(&schema["items"], items, place).map(Value::Array),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(value),
     }
+}
 
-    /// The value itself, or what it obviously stands for.
-    fn fit(&self, value: &Value) -> Option<Value> {
-        if self.0.is_empty() || self.0.iter().any(|name| is_of(value, name)) {
-            return Some(value.clone());
+fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<String, Value>> {
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let mut fitting = Map::new();
+    let mut problems = Vec::new();
+    for name in required.iter().filter(|name| !map.contains_key(**name)) {
+        let wanted = wanted(&schema["properties"][*name]);
+        problems.push(format!("`{}` is missing; it must be {wanted}", within(name)));
+    }
+    for (name, value) in map {
+        let may_go = value.is_null() && !required.contains(&name.as_str());
+        match fit(&schema["properties"][&name], value, &within(&name)) {
+            Ok(value) => drop(fitting.insert(name, value)),
+            // Nothing, where nothing has to be, is how some spell that it is left out.
+            Err(_) if may_go => {}
+            Err(more) => problems.extend(more),
         }
-        self.0.iter().find_map(|name| coerced(value, name))
     }
+    if problems.is_empty() { Ok(fitting) } else { Err(problems) }
+}
 
-    fn described(&self) -> String {
-        let names = self.0.iter().map(|name| match *name {
-            "integer" => "an integer",
-            "array" => "an array",
-            "object" => "an object",
-            "string" => "a string",
-            "number" => "a number",
-            "boolean" => "true or false",
-            other => other,
-        });
-        match names.collect::<Vec<_>>() {
-            names if names.is_empty() => "given".to_owned(),
-            names => names.join(" or "),
+fn array(schema: &Value, items: Vec<Value>, place: &str) -> Fit<Vec<Value>> {
+    let mut fitting = Vec::with_capacity(items.len());
+    let mut problems = Vec::new();
+    for (index, item) in items.into_iter().enumerate() {
+        match fit(schema, item, &format!("{place}[{index}]")) {
+            Ok(item) => fitting.push(item),
+            Err(more) => problems.extend(more),
         }
     }
+    if problems.is_empty() { Ok(fitting) } else { Err(problems) }
+}
+
+/// Fits a value to the one alternative that it can be meant for.
+fn alternative(schema: &Value, value: Value, place: &str) -> Fit {
+    let Some(alternatives) = alternatives(schema) else { return Ok(value) };
+    let fits = alternatives.iter().filter_map(|schema| fit(schema, value.clone(), place).ok());
+    match only(fits.collect(), &value) {
+        Some(fitting) => Ok(fitting),
+        None => Err(vec![must_be(schema, &value, place)]),
+    }
+}
+
+fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
+    schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())
+}
+
+fn typed(schema: &Value, value: Value, place: &str) -> Fit {
+    let names = type_names(schema);
+    if names.is_empty() || names.iter().any(|name| is_of(&value, name)) {
+        return Ok(value);
+    }
+    let read = names.iter().filter_map(|name| coerced(schema, &value, name));
+    match only(read.collect(), &value) {
+        Some(fitting) => Ok(fitting),
+        None => Err(vec![must_be(schema, &value, place)]),
+    }
+}
+
+/// The value itself if it is among the readings, or the reading that all of them agree on.
+fn only(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
+    if let Some(place) = readings.iter().position(|reading| reading == value) {
+        return Some(readings.swap_remove(place));
+    }
+    let first = readings.pop()?;
+    readings.iter().all(|reading| *reading == first).then_some(first)
+}
+
+/// Fits a value to the ones to choose from, which some spell in another case.
+fn chosen(schema: &Value, value: Value, place: &str) -> Fit {
+    let Some(choices) = schema["enum"].as_array() else { return Ok(value) };
+    if choices.iter().any(|choice| *choice == value) {
+        return Ok(value);
+    }
+    let is_meant = |choice: &&Value| match (*choice, &value) {
+        (Value::String(choice), Value::String(text)) => choice.to_lowercase() == text.to_lowercase(),
+        (Value::Number(choice), Value::Number(number)) => choice.as_f64() == number.as_f64(),
+        _ => false,
+    };
+    let mut meant = choices.iter().filter(is_meant);
+    match (meant.next(), meant.next()) {
+        (Some(choice), None) => Ok(choice.clone()),
+        (Some(_), Some(_)) | (None, _) => Err(vec![must_be(schema, &value, place)]),
+    }
+}
+
+/// The types that a schema allows; none named means any.
+fn type_names(schema: &Value) -> Vec<&str> {
+    let named = &schema["type"];
+    let names = named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice);
+    names.iter().filter_map(Value::as_str).collect()
 }
 
 fn is_of(value: &Value, name: &str) -> bool {
@@ -78,27 +145,72 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
-fn coerced(value: &Value, name: &str) -> Option<Value> {
-    let read = match value {
-        Value::String(text) if name == "boolean" => {
-            serde_json::from_str(&text.trim().to_ascii_lowercase()).ok()?
+/// What a value of another type obviously stands for.
+fn coerced(schema: &Value, value: &Value, name: &str) -> Option<Value> {
+    match (name, value) {
+        ("string", Value::Number(number)) if number.is_i64() || number.is_u64() => {
+            Some(Value::String(number.to_string()))
         }
-        Value::String(text) if matches!(name, "integer" | "number" | "array" | "object") => {
-            serde_json::from_str(text).ok()?
+        ("integer", Value::Number(number)) => whole(number),
+        ("integer", Value::String(text)) => whole(&serde_json::from_str(text).ok()?),
+        ("number", Value::String(text)) => serde_json::from_str(text).ok().map(Value::Number),
+        ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        ("null", Value::String(text)) => matches!(text.trim(), "null" | "None").then_some(Value::Null),
+        ("object", Value::String(text)) => serde_json::from_str(text).ok().map(Value::Object),
+        ("array", Value::String(text)) if text.trim_start().starts_with('[') => {
+            serde_json::from_str(text).ok().map(Value::Array)
         }
-        Value::Number(_) => value.clone(),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
-    };
-    if is_of(&read, name) {
-        return Some(read);
+        // One for a list of lists may be the list, or one of its items.
+        ("array", Value::Null) => None,
+        ("array", one) => {
+            let is_item = !type_names(&schema["items"]).contains(&"array");
+            is_item.then(|| Value::Array(vec![one.clone()]))
+        }
+        _ => None,
     }
-    if name == "integer" { whole(&read) } else { None }
 }
 
-/// A float that is a whole number, as the integer it is.
-fn whole(value: &Value) -> Option<Value> {
-    let float = value.as_f64().filter(|float| float.fract() == 0.0)?;
+/// A number that is whole, as the integer it is.
+fn whole(number: &Number) -> Option<Value> {
+    if number.is_i64() || number.is_u64() {
+        return Some(Value::Number(number.clone()));
+    }
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
     format!("{float:.0}").parse::<i64>().ok().map(Value::from)
+}
+
+fn must_be(schema: &Value, value: &Value, place: &str) -> String {
+    format!("`{place}` must be {}, not {}", wanted(schema), shown(value))
+}
+
+/// Says what a schema wants.
+fn wanted(schema: &Value) -> String {
+    if let Some(choices) = schema["enum"].as_array() {
+        let n_more = choices.len().saturating_sub(CHOICES_SHOWN_MAX);
+        let shown = choices.iter().take(CHOICES_SHOWN_MAX).map(Value::to_string).collect::<Vec<_>>();
+        let more = if n_more == 0 { String::new() } else { format!(" or {n_more} others") };
+        return format!("one of {}{more}", shown.join(", "));
+    }
+    if let Some(alternatives) = alternatives(schema) {
+        return alternatives.iter().map(wanted).collect::<Vec<_>>().join(" or ");
+    }
+    let names = type_names(schema).into_iter().map(|name| match name {
+        "integer" => "an integer",
+        "array" => "an array",
+        "object" => "an object",
+        "string" => "a string",
+        "number" => "a number",
+        "boolean" => "true or false",
+        other => other,
+    });
+    match names.collect::<Vec<_>>() {
+        names if names.is_empty() => "given".to_owned(),
+        names => names.join(" or "),
+    }
 }
 
 fn shown(value: &Value) -> String {

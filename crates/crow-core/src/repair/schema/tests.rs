@@ -1,11 +1,11 @@
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-#[track_caller]
-fn check_schema(arguments: &Value, expected: &Expect) {
-    let schema = json!({
+fn schema() -> Value {
+    json!({
         "type": "object",
         "properties": {
             "path": {"type": "string"},
@@ -14,57 +14,264 @@ fn check_schema(arguments: &Value, expected: &Expect) {
             "ratio": {"type": "number"},
             "all": {"type": "boolean"},
             "names": {"type": "array"},
+            "queries": {"type": "array", "items": {"type": "string"}},
+            "table": {"type": "array", "items": {"type": "array"}},
             "env": {"type": "object"},
+            "edits": {"type": "array", "items": {
+                "type": "object",
+                "properties": {"old": {"type": "string"}, "n": {"type": "integer"}},
+                "required": ["old"],
+            }},
+            "output": {"type": "string", "enum": ["lines", "files", "File", "FILE"]},
+            "level": {"type": "integer", "enum": [1, 2]},
+            "since": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "who": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            "either": {"type": ["string", "array"]},
+            "far": {"$ref": "#/$defs/far"},
             "any": {},
         },
         "required": ["path"],
+    })
+}
+
+/// Shows what comes of each argument, given beside a path.
+#[track_caller]
+fn check(arguments: &[(&str, Value)], expected: &Expect) {
+    let lines = arguments.iter().map(|(name, value)| {
+        let map = [("path".to_owned(), json!("p")), ((*name).to_owned(), value.clone())];
+        match check_against(&schema(), &map.into_iter().collect()) {
+            Ok(mut map) => match map.remove(*name) {
+                Some(fitting) => format!("{name} {value} => {fitting}\n"),
+                None => format!("{name} {value} => left out\n"),
+            },
+            Err(problem) => format!("{name} {value}: {problem}\n"),
+        }
     });
-    let Value::Object(map) = arguments else { panic!("not an object") };
-    let shown = match check_against(&schema, map) {
-        Ok(map) => Value::Object(map).to_string(),
-        Err(problem) => problem,
-    };
-    expected.assert_eq(&shown);
+    expected.assert_eq(&lines.collect::<String>());
 }
 
 #[test]
-fn a_schema_mends_the_obvious() {
-    check_schema(
-        &json!({"path": "5", "limit": "5", "offset": 7.0, "ratio": " 1.5", "all": "True", "names": "[1]", "env": "{}"}),
-        &expect![[r#"{"path":"5","limit":5,"offset":7,"ratio":1.5,"all":true,"names":[1],"env":{}}"#]],
+fn the_obvious_is_mended() {
+    check(
+        &[
+            ("path", json!(3)),
+            ("path", json!("3")),
+            ("offset", json!("3")),
+            ("offset", json!(" 3 ")),
+            ("offset", json!("3.0")),
+            ("offset", json!(3.0)),
+            ("offset", json!(-0.0)),
+            ("limit", json!("null")),
+            ("limit", json!("3")),
+            ("ratio", json!("1.5")),
+            ("ratio", json!(2)),
+            ("all", json!("true")),
+            ("all", json!(" False")),
+            ("names", json!("a")),
+            ("names", json!("[1, \"a\"]")),
+            ("names", json!({"a": 1})),
+            ("queries", json!("rust")),
+            ("queries", json!([1, "a"])),
+            ("queries", json!(5)),
+            ("env", json!("{\"A\": 1}")),
+            ("edits", json!({"old": 1})),
+            ("edits", json!("[{\"old\": \"a\", \"n\": \"2\"}]")),
+            ("edits", json!(["{\"old\": \"a\"}", {"old": "b", "n": null}])),
+            ("output", json!("LINES")),
+            ("output", json!("File")),
+            ("level", json!("2")),
+            ("level", json!(2.0)),
+            ("since", json!("5")),
+            ("since", json!(null)),
+            ("who", json!("me")),
+            ("who", json!(["me"])),
+        ],
+        &expect![[r#"
+            path 3 => "3"
+            path "3" => "3"
+            offset "3" => 3
+            offset " 3 " => 3
+            offset "3.0" => 3
+            offset 3.0 => 3
+            offset -0.0 => 0
+            limit "null" => null
+            limit "3" => 3
+            ratio "1.5" => 1.5
+            ratio 2 => 2
+            all "true" => true
+            all " False" => false
+            names "a" => ["a"]
+            names "[1, \"a\"]" => [1,"a"]
+            names {"a":1} => [{"a":1}]
+            queries "rust" => ["rust"]
+            queries [1,"a"] => ["1","a"]
+            queries 5 => ["5"]
+            env "{\"A\": 1}" => {"A":1}
+            edits {"old":1} => [{"old":"1"}]
+            edits "[{\"old\": \"a\", \"n\": \"2\"}]" => [{"old":"a","n":2}]
+            edits ["{\"old\": \"a\"}",{"old":"b","n":null}] => [{"old":"a"},{"old":"b"}]
+            output "LINES" => "lines"
+            output "File" => "File"
+            level "2" => 2
+            level 2.0 => 2
+            since "5" => 5
+            since null => null
+            who "me" => "me"
+            who ["me"] => ["me"]
+        "#]],
     );
-    check_schema(
-        &json!({"path": "a", "limit": null, "offset": null, "all": null, "any": null, "other": [1]}),
-        &expect![[r#"{"path":"a","limit":null,"any":null,"other":[1]}"#]],
-    );
-    check_schema(&json!({"path": "a", "offset": "7.0"}), &expect![[r#"{"path":"a","offset":7}"#]]);
 }
 
 #[test]
-fn a_schema_says_what_is_wrong() {
-    check_schema(&json!({}), &expect!["`path` is missing; it must be a string"]);
-    check_schema(&json!({"path": null}), &expect!["`path` must be a string, not null"]);
-    check_schema(
-        &json!({"path": 5, "limit": "many", "offset": 1.5}),
-        &expect![[
-            r#"`path` must be a string, not the number 5; `limit` must be an integer or null, not the string "many"; `offset` must be an integer, not the number 1.5"#
-        ]],
-    );
-    check_schema(
-        &json!({"path": "a", "all": "é".repeat(80), "names": "a"}),
-        &expect![[
-            r#"`all` must be true or false, not the string "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…; `names` must be an array, not the string "a""#
-        ]],
-    );
-    check_schema(
-        &json!({"path": "a", "offset": 1e300}),
-        &expect!["`offset` must be an integer, not the number 1e+300"],
+fn nothing_where_nothing_has_to_be_is_left_out() {
+    check(
+        &[
+            ("offset", json!(null)),
+            ("all", json!(null)),
+            ("output", json!(null)),
+            ("queries", json!(null)),
+            ("limit", json!(null)),
+            ("any", json!(null)),
+            ("path", json!(null)),
+        ],
+        &expect![[r#"
+            offset null => left out
+            all null => left out
+            output null => left out
+            queries null => left out
+            limit null => null
+            any null => null
+            path null: `path` must be a string, not null
+        "#]],
     );
 }
 
 #[test]
-fn a_schema_without_properties_lets_everything_pass() {
+fn nothing_is_guessed() {
+    check(
+        &[
+            ("path", json!(1.10)),
+            ("path", json!(true)),
+            ("path", json!({"a": 1})),
+            ("offset", json!("three")),
+            ("offset", json!("")),
+            ("offset", json!(1.5)),
+            ("offset", json!(1e300)),
+            ("offset", json!(true)),
+            ("ratio", json!("1,5")),
+            ("all", json!(1)),
+            ("all", json!("yes")),
+            ("names", json!("[1, 2")),
+            ("queries", json!([["a"]])),
+            ("table", json!("a")),
+            ("env", json!("{'A': 1}")),
+            ("env", json!("[1]")),
+            ("edits", json!([{"old": "a"}, {"n": "x"}, 5])),
+            ("output", json!("file")),
+            ("output", json!("tree")),
+            ("level", json!(3)),
+            ("since", json!("now")),
+            ("who", json!(5)),
+            ("either", json!(5)),
+            ("all", json!("é".repeat(80))),
+        ],
+        &expect![[r#"
+            path 1.1: `path` must be a string, not the number 1.1
+            path true: `path` must be a string, not true
+            path {"a":1}: `path` must be a string, not the object {"a":1}
+            offset "three": `offset` must be an integer, not the string "three"
+            offset "": `offset` must be an integer, not the string ""
+            offset 1.5: `offset` must be an integer, not the number 1.5
+            offset 1e+300: `offset` must be an integer, not the number 1e+300
+            offset true: `offset` must be an integer, not true
+            ratio "1,5": `ratio` must be a number, not the string "1,5"
+            all 1: `all` must be true or false, not the number 1
+            all "yes": `all` must be true or false, not the string "yes"
+            names "[1, 2": `names` must be an array, not the string "[1, 2"
+            queries [["a"]]: `queries[0]` must be a string, not the array ["a"]
+            table "a": `table` must be an array, not the string "a"
+            env "{'A': 1}": `env` must be an object, not the string "{'A': 1}"
+            env "[1]": `env` must be an object, not the string "[1]"
+            edits [{"old":"a"},{"n":"x"},5]: `edits[1].old` is missing; it must be a string; `edits[1].n` must be an integer, not the string "x"; `edits[2]` must be an object, not the number 5
+            output "file": `output` must be one of "lines", "files", "File", "FILE", not the string "file"
+            output "tree": `output` must be one of "lines", "files", "File", "FILE", not the string "tree"
+            level 3: `level` must be one of 1, 2, not the number 3
+            since "now": `since` must be an integer or null, not the string "now"
+            who 5: `who` must be a string or an array, not the number 5
+            either 5: `either` must be a string or an array, not the number 5
+            all "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé": `all` must be true or false, not the string "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_schema_does_not_say_passes() {
+    check(&[("any", json!([1])), ("far", json!("x")), ("other", json!({"a": null}))], &expect![[r#"
+        any [1] => [1]
+        far "x" => "x"
+        other {"a":null} => {"a":null}
+    "#]]);
     let map: Map<String, Value> = [("a".to_owned(), json!(1))].into_iter().collect();
     assert_eq!(check_against(&json!({"type": "object"}), &map), Ok(map.clone()));
     assert_eq!(check_against(&json!(true), &map), Ok(map));
+}
+
+#[test]
+fn a_refusal_is_no_book() {
+    let many = json!({"required": (0..30).map(|n| format!("a{n}")).collect::<Vec<_>>()});
+    let problem = check_against(&many, &Map::new()).unwrap_err();
+    assert!(problem.ends_with("`a7` is missing; it must be given; and 22 more"), "{problem}");
+    let choices = json!({"properties": {"a": {"enum": (0..30).collect::<Vec<_>>()}}});
+    let map: Map<String, Value> = [("a".to_owned(), json!("x"))].into_iter().collect();
+    let problem = check_against(&choices, &map).unwrap_err();
+    assert!(problem.ends_with("18, 19 or 10 others, not the string \"x\""), "{problem}");
+}
+
+/// A schema of a server may nest as deep as it likes.
+#[test]
+fn a_hostile_schema_ends() {
+    let mut lists = json!({"type": "string"});
+    let mut choices = json!({"type": "integer"});
+    for _ in 0..60 {
+        lists = json!({"type": ["array", "null"], "items": lists});
+        choices = json!({"anyOf": [choices], "type": ["string", "array", "integer"], "items": {}});
+    }
+    let schema = json!({"properties": {"lists": lists, "choices": choices}});
+    let map: Map<String, Value> =
+        [("lists".to_owned(), json!("x")), ("choices".to_owned(), json!("5"))].into_iter().collect();
+    assert!(check_against(&schema, &map).is_err());
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-zA-Z0-9 .\\[\\]{}\":]{0,6}|lines|files|FILES|true|null|\\[1\\]".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec((any_name(), inner), 0..3)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    let names: Vec<String> = schema()["properties"].as_object().unwrap().keys().cloned().collect();
+    prop_oneof![prop::sample::select(names), "old|n|[a-z]{0,3}"]
+}
+
+proptest! {
+    /// What fits stays as it is.
+    #[test]
+    fn what_was_mended_fits(pairs in prop::collection::vec((any_name(), any_value()), 0..6)) {
+        let mut map: Map<String, Value> = pairs.into_iter().collect();
+        map.entry("path").or_insert_with(|| "p".into());
+        if let Ok(fitting) = check_against(&schema(), &map) {
+            prop_assert_eq!(check_against(&schema(), &fitting), Ok(fitting));
+        }
+    }
 }
