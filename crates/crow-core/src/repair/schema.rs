@@ -41,12 +41,9 @@ fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<Strin
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let missing: Vec<&str> = required.iter().copied().filter(|name| !map.contains_key(*name)).collect();
     let mut fitting = Map::new();
     let mut problems = Vec::new();
-    for name in required.iter().filter(|name| !map.contains_key(**name)) {
-        let wanted = wanted(&schema["properties"][*name]);
-        problems.push(format!("`{}` is missing; it must be {wanted}", within(name)));
-    }
     for (name, value) in map {
         let may_go = value.is_null() && !required.contains(&name.as_str());
         match fit(&schema["properties"][&name], value, &within(&name)) {
@@ -55,6 +52,10 @@ fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<Strin
             Err(_) if may_go => {}
             Err(more) => problems.extend(more),
         }
+    }
+    for name in missing {
+        let wanted = wanted(&schema["properties"][name]);
+        problems.push(format!("`{}` is missing; it must be {wanted}", within(name)));
     }
     if problems.is_empty() { Ok(fitting) } else { Err(problems) }
 }
@@ -164,14 +165,18 @@ fn coerced(schema: &Value, value: &Value, name: &str) -> Option<Value> {
         ("array", Value::String(text)) if text.trim_start().starts_with('[') => {
             serde_json::from_str(text).ok().map(Value::Array)
         }
-        // One for a list of lists may be the list, or one of its items.
+        // Nothing is no item.
         ("array", Value::Null) => None,
-        ("array", one) => {
-            let is_item = !type_names(&schema["items"]).contains(&"array");
-            is_item.then(|| Value::Array(vec![one.clone()]))
-        }
+        ("array", one) => is_one_of(&schema["items"], one).then(|| Value::Array(vec![one.clone()])),
         _ => None,
     }
+}
+
+/// Tells whether a value may be meant for an item. Of a list of lists it may be the list as well.
+fn is_one_of(items: &Value, value: &Value) -> bool {
+    let names = type_names(items);
+    let is_of = |name: &&str| is_of(value, name) || coerced(items, value, name).is_some();
+    names.is_empty() || (!names.contains(&"array") && names.iter().any(is_of))
 }
 
 /// A number that is whole, as the integer it is.
@@ -192,8 +197,11 @@ fn wanted(schema: &Value) -> String {
     if let Some(choices) = schema["enum"].as_array() {
         let n_more = choices.len().saturating_sub(CHOICES_SHOWN_MAX);
         let shown = choices.iter().take(CHOICES_SHOWN_MAX).map(Value::to_string).collect::<Vec<_>>();
-        let more = if n_more == 0 { String::new() } else { format!(" or {n_more} others") };
-        return format!("one of {}{more}", shown.join(", "));
+        return match (n_more, shown.as_slice()) {
+            (0, [only]) => only.clone(),
+            (0, all) => format!("one of {}", all.join(", ")),
+            (_, some) => format!("one of {} or {n_more} others", some.join(", ")),
+        };
     }
     if let Some(alternatives) = alternatives(schema) {
         return alternatives.iter().map(wanted).collect::<Vec<_>>().join(" or ");

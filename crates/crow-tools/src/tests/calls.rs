@@ -38,8 +38,8 @@ async fn wrong_calls() {
         Failed: `read` was not run: `file_path` is missing; it must be a string
         > read Read Nothing
         Failed: `read` was not run: `file_path` must be a string, not the array ["a"]
-        > Plan Think Nothing
-        Failed: the arguments do not fit: unknown variant `maybe`, expected one of `pending`, `in_progress`, `completed`
+        > todo Think Nothing
+        Failed: `todo` was not run: `entries[0].status` must be one of "pending", "in_progress", "completed", not the string "maybe"
     "#]]).await;
 }
 

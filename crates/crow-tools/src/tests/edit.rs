@@ -234,7 +234,7 @@ async fn hostile_arguments() {
     expect![[r#"
         nothing: Failed: `edit` was not run: `file_path` is missing; it must be a string; `old_string` is missing; it must be a string; `new_string` is missing; it must be a string
         a missing one: Failed: `edit` was not run: `new_string` is missing; it must be a string
-        a number: Failed: `edit` was not run: `file_path` must be a string, not the number 5; `old_string` must be a string, not the array []; `new_string` must be a string, not the object {"a":1}
+        a number: Failed: `edit` was not run: `old_string` must be a string, not the array []; `new_string` must be a string, not the object {"a":1}
         null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
         a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
         an unknown one: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly

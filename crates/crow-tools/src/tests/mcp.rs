@@ -166,8 +166,8 @@ async fn calls() {
         > box: huge Other Calls { server: "box", tool: "huge" }
         Done: üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüü… (50006 characters)
         (cut: the first 100000 of 1000000 bytes are shown)
-        > echo Other Nothing
-        Failed: `echo` was not run: `text` must be a string, not the number 1
+        > box: echo Other Calls { server: "box", tool: "echo" }
+        Done: {"text":"1"}
         > echo Other Nothing
         Failed: `echo` was not run: `text` must be a string, not the array ["no"]
     "#]],

@@ -167,7 +167,7 @@ async fn resources_are_listed_and_read() {
     }
     expect![[r#"
         > list_mcp_resources Search Nothing
-        Failed: `list_mcp_resources` was not run: `server` is missing; it must be a string
+        Failed: `list_mcp_resources` was not run: `server` is missing; it must be one of "box", "bag"
         > List resources of bag Search Calls { server: "bag", tool: "resources/list" }
         Done: bag:
           note://1 (first, text/plain): A note
@@ -178,8 +178,8 @@ async fn resources_are_listed_and_read() {
         > List resources of box Search Calls { server: "box", tool: "resources/list" }
         Done: box:
           picture://1 (ab)
-        > List resources of none Search Calls { server: "none", tool: "resources/list" }
-        Failed: there is no such MCP server; with resources there are: box, bag
+        > list_mcp_resources Search Nothing
+        Failed: `list_mcp_resources` was not run: `server` must be one of "box", "bag", not the string "none"
         > box: read note://1 Other Calls { server: "box", tool: "resources/read" }
         Done: one
         two
@@ -192,7 +192,7 @@ async fn resources_are_listed_and_read() {
         > box: read note://3 Other Calls { server: "box", tool: "resources/read" }
         Failed: the MCP server box refused the call: there is no such resource
         > read_mcp_resource Other Nothing
-        Failed: `read_mcp_resource` was not run: `server` is missing; it must be a string
+        Failed: `read_mcp_resource` was not run: `server` is missing; it must be one of "box", "bag"
     "#]]
     .assert_eq(&said);
 }
@@ -203,8 +203,8 @@ async fn resources_that_are_not_wanted() {
     let session = Session::settled(vec![stdio("box", &["resources"]), unwanted]).await;
     let said = session.call("read_mcp_resource", json!({"server": "bag", "uri": "note://1"})).await;
     expect![[r#"
-        > bag: read note://1 Other Calls { server: "bag", tool: "resources/read" }
-        Failed: there is no such MCP server; with resources there are: box
+        > read_mcp_resource Other Nothing
+        Failed: `read_mcp_resource` was not run: `server` must be "box", not the string "bag"
     "#]]
     .assert_eq(&format!("{said}{}", session.news()));
 }

@@ -260,8 +260,8 @@ async fn queries_that_ask_nothing() {
             Failed: could not search: there is no query
             > Search the web:  · Search Searches
             Failed: could not search: there is no query
-            > Search the web: Search Searches
-            Failed: the arguments do not fit: invalid type: integer `1`, expected a string
+            > web_search Search Nothing
+            Failed: `web_search` was not run: `queries[1]` must be a string, not the object {}
             > Search the web: x · x · x · x · x · x · x · x · x · x · x Search Searches
             Failed: could not search: 11 queries are too many at once; send 10 at most
             > Search the web: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… Search Searches

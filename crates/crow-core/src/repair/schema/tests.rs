@@ -130,6 +130,7 @@ fn nothing_where_nothing_has_to_be_is_left_out() {
             ("all", json!(null)),
             ("output", json!(null)),
             ("queries", json!(null)),
+            ("names", json!(null)),
             ("limit", json!(null)),
             ("any", json!(null)),
             ("path", json!(null)),
@@ -139,6 +140,7 @@ fn nothing_where_nothing_has_to_be_is_left_out() {
             all null => left out
             output null => left out
             queries null => left out
+            names null => left out
             limit null => null
             any null => null
             path null: `path` must be a string, not null
@@ -167,6 +169,7 @@ fn nothing_is_guessed() {
             ("env", json!("{'A': 1}")),
             ("env", json!("[1]")),
             ("edits", json!([{"old": "a"}, {"n": "x"}, 5])),
+            ("edits", json!("a")),
             ("output", json!("file")),
             ("output", json!("tree")),
             ("level", json!(3)),
@@ -192,7 +195,8 @@ fn nothing_is_guessed() {
             table "a": `table` must be an array, not the string "a"
             env "{'A': 1}": `env` must be an object, not the string "{'A': 1}"
             env "[1]": `env` must be an object, not the string "[1]"
-            edits [{"old":"a"},{"n":"x"},5]: `edits[1].old` is missing; it must be a string; `edits[1].n` must be an integer, not the string "x"; `edits[2]` must be an object, not the number 5
+            edits [{"old":"a"},{"n":"x"},5]: `edits[1].n` must be an integer, not the string "x"; `edits[1].old` is missing; it must be a string; `edits[2]` must be an object, not the number 5
+            edits "a": `edits` must be an array, not the string "a"
             output "file": `output` must be one of "lines", "files", "File", "FILE", not the string "file"
             output "tree": `output` must be one of "lines", "files", "File", "FILE", not the string "tree"
             level 3: `level` must be one of 1, 2, not the number 3
@@ -206,11 +210,14 @@ fn nothing_is_guessed() {
 
 #[test]
 fn what_the_schema_does_not_say_passes() {
-    check(&[("any", json!([1])), ("far", json!("x")), ("other", json!({"a": null}))], &expect![[r#"
+    check(
+        &[("any", json!([1])), ("far", json!("x")), ("other", json!({"a": null}))],
+        &expect![[r#"
         any [1] => [1]
         far "x" => "x"
         other {"a":null} => {"a":null}
-    "#]]);
+    "#]],
+    );
     let map: Map<String, Value> = [("a".to_owned(), json!(1))].into_iter().collect();
     assert_eq!(check_against(&json!({"type": "object"}), &map), Ok(map.clone()));
     assert_eq!(check_against(&json!(true), &map), Ok(map));

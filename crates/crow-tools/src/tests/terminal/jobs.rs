@@ -257,7 +257,10 @@ async fn odd_calls() {
         json!({"command": 7, "background": "yes"}),
     ];
     let calls: Vec<_> = calls.into_iter().map(|call| ("terminal", call)).collect();
-    check(|_| (), &calls, expect![[r#"
+    check(
+        |_| (),
+        &calls,
+        expect![[r#"
         > End all jobs Execute Nothing
         Done: there was no job to end
         > job ← x Execute Runs("x")
@@ -272,6 +275,8 @@ async fn odd_calls() {
         Failed: there is no job `../x
         y` in this session. There are none.
         > terminal Execute Nothing
-        Failed: `terminal` was not run: `command` must be a string, not the number 7; `background` must be true or false, not the string "yes"
-    "#]]).await;
+        Failed: `terminal` was not run: `background` must be true or false, not the string "yes"
+    "#]],
+    )
+    .await;
 }
