@@ -46,6 +46,9 @@ struct State {
     by_prompt: Vec<(String, std::collections::VecDeque<Answer>)>,
     /// What requests without tools get.
     aside: std::collections::VecDeque<Answer>,
+    /// What requests to an address get, whatever they ask.
+    pages: std::collections::BTreeMap<String, Answer>,
+    page_heads: Vec<String>,
     requests: Vec<Value>,
     heads: Vec<String>,
     hung_up: Vec<bool>,
@@ -101,6 +104,16 @@ impl ModelServer {
     /// Gives these in turn, over and over, to requests that offer no tools.
     pub fn aside(&self, script: impl Into<Script>) {
         self.shared.lock().aside = script.into().answers.into();
+    }
+
+    /// Gives this to every request to an address, which begins with `/` and may have a query.
+    pub fn serve_at(&self, address: &str, answer: Answer) {
+        self.shared.lock().pages.insert(address.to_owned(), answer);
+    }
+
+    /// The request lines and headers of the requests so far that were given what [`ModelServer::serve_at`] says.
+    pub fn page_heads(&self) -> Vec<String> {
+        self.shared.lock().page_heads.clone()
     }
 
     /// How many requests there were so far.
@@ -192,6 +205,13 @@ impl Shared {
         value
     }
 
+    /// Finds what an address gives, and notes that it was asked for.
+    fn take_page(&self, request: &Request) -> Option<Answer> {
+        let page = self.lock().pages.get(request.address()).cloned()?;
+        self.change(|state| state.page_heads.push(request.head.clone()));
+        Some(page)
+    }
+
     /// Notes a request; gives its number and the answer it gets.
     fn take(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
@@ -237,11 +257,12 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     let mut numbers = Vec::new();
     let mut connection = Connection::new(stream);
     while let Ok(Some(request)) = connection.read_request().await {
-        let api = match request.target() {
-            ("POST", "/v1/chat/completions") => Ok(Api::Chat),
-            ("POST", "/v1/responses") => Ok(Api::Responses),
-            (_, "/v1/models") => Err(answering::models()),
-            (method, path) => Err(answering::status(404, &format!("no {method} {path} here"))),
+        let api = match (shared.take_page(&request), request.target()) {
+            (Some(page), _) => Err(page),
+            (None, ("POST", "/v1/chat/completions")) => Ok(Api::Chat),
+            (None, ("POST", "/v1/responses")) => Ok(Api::Responses),
+            (None, (_, "/v1/models")) => Err(answering::models()),
+            (None, (method, path)) => Err(answering::status(404, &format!("no {method} {path} here"))),
         };
         let (api, n, answer) = match api {
             Ok(api) => {

@@ -100,6 +100,11 @@ impl Answer {
         Self::new([Step::Raw(bytes.into())])
     }
 
+    /// Answers with a status and this body, byte for byte.
+    pub fn whole(code: u16, body: impl Into<String>) -> Self {
+        Self::new([Step::Status { code, body: body.into() }])
+    }
+
     /// Cuts the body into pieces of `n_bytes`.
     #[must_use]
     pub fn split(mut self, n_bytes: usize) -> Self {

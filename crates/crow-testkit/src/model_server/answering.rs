@@ -40,7 +40,7 @@ pub(crate) fn models() -> Answer {
 
 /// A whole answer with a status.
 pub(crate) fn status(code: u16, body: &str) -> Answer {
-    Answer::new([Step::Status { code, body: body.to_owned() }])
+    Answer::whole(code, body)
 }
 
 /// Sends an answer; an error ends the connection.

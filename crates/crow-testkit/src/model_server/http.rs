@@ -23,10 +23,13 @@ pub(crate) struct Request {
 impl Request {
     /// Method and path.
     pub(crate) fn target(&self) -> (&str, &str) {
-        let mut words = self.head.split_whitespace();
-        let method = words.next().unwrap_or_default();
-        let path = words.next().unwrap_or_default();
-        (method, path.split('?').next().unwrap_or_default())
+        let method = self.head.split_whitespace().next().unwrap_or_default();
+        (method, self.address().split('?').next().unwrap_or_default())
+    }
+
+    /// Path and query.
+    pub(crate) fn address(&self) -> &str {
+        self.head.split_whitespace().nth(1).unwrap_or_default()
     }
 }
 
