@@ -59,7 +59,7 @@ pub(crate) enum Command {
     },
     /// Serve Crow's own tools to any MCP client on stdin and stdout
     Mcp(McpArgs),
-    /// List the configured models
+    /// List the configured models, or those their providers have
     Models(ModelsArgs),
     /// List the agents that can be driven
     Agents(AgentsArgs),
@@ -304,6 +304,9 @@ pub(crate) struct ToolsArgs {
 /// How to list models.
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
+    /// Ask each configured provider which models it has, and list those instead
+    #[arg(short, long)]
+    pub(crate) available: bool,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,

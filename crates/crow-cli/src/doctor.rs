@@ -6,10 +6,12 @@ use std::{
     time::Duration,
 };
 
-use crow_model::{Http, list_models};
+use crow_core::FailureKind;
+use crow_model::{Http, Listing, ModelSettings, Server, check_key, list_models};
 use crow_process::{Support, sandbox_support};
 use crow_store::{Address, Salvaged, Store, salvage};
 use crow_tools::{McpHome, McpServers, Tools};
+use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::{
@@ -18,6 +20,7 @@ use crate::{
     cli::DoctorArgs,
     failure::{Code, Exit},
     init,
+    providers::{self, LIST_WAIT},
     settings::{Environment, MCP_AUTH_DIR, Settings},
     table,
 };
@@ -161,33 +164,58 @@ async fn models<W: Write>(settings: &Settings, report: &mut Report<'_, W>) -> Re
         Ok(http) => http,
         Err(failure) => return report.add(Finding::new("network", State::Problem, failure.sentence)),
     };
-    let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
-    providers.sort_by(|a, b| a.name.cmp(&b.name));
-    providers.dedup_by(|a, b| a.name == b.name);
-    for provider in providers {
-        let used = settings.models.iter().filter(|model| model.provider.name == provider.name);
-        let finding = match list_models(&http, provider).await {
-            Ok(known) => {
-                let is_missing = |model: &&crow_model::ModelSettings| !known.contains(&model.model);
-                let missing: Vec<&str> = used.filter(is_missing).map(|model| model.model.as_str()).collect();
-                match missing.as_slice() {
-                    [] => (State::Ok, format!("answers, and knows {} models", known.len())),
-                    missing => {
-                        let missing = missing.join(", ");
-                        (
-                            State::Warning,
-                            format!(
-                                "answers, and does not list {missing}; `crow-cli init` shows what it has"
-                            ),
-                        )
-                    }
-                }
+    let ask = async |provider| {
+        let listing = list_models(&http, provider, LIST_WAIT).await?;
+        if listing.server == Some(Server::OpenRouter) {
+            // Its list is open to everybody, so it says nothing of the key.
+            match check_key(&http, provider, LIST_WAIT).await {
+                Err(failure) if failure.kind == FailureKind::ProviderAuth => return Err(failure),
+                Ok(()) | Err(_) => {}
             }
+        }
+        Ok(listing)
+    };
+    let providers = providers::configured(settings);
+    let answers = join_all(providers.iter().map(|provider| ask(provider))).await;
+    for (provider, answer) in providers.into_iter().zip(answers) {
+        let used = settings.models.iter().filter(|model| model.provider.name == provider.name);
+        let (state, text) = match answer {
+            Ok(listing) => standing(&listing, used),
             Err(failure) => (State::Problem, failure.sentence),
         };
-        report.add(Finding::new(provider.name.clone(), finding.0, finding.1))?;
+        report.add(Finding::new(provider.name.clone(), state, text))?;
     }
     Ok(())
+}
+
+/// Compares what is configured with what the provider has.
+fn standing<'a>(listing: &Listing, used: impl Iterator<Item = &'a ModelSettings>) -> (State, String) {
+    let (mut missing, mut odd, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for model in used {
+        let Some(listed) = listing.find(&model.model) else {
+            missing.push(model.model.as_str());
+            continue;
+        };
+        match providers::window_problem(listing.server, model, listed) {
+            Some(problem) => odd.push(problem),
+            None if providers::is_told_when_loaded(listing.server, listed) => {
+                unknown.push(listed.id.as_str());
+            }
+            None => {}
+        }
+    }
+    let n = listing.models.len();
+    let mut said = vec![format!("answers, and knows {n} model{}", if n == 1 { "" } else { "s" })];
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        said.push(format!("does not list {missing}; `crow-cli models --available` shows what it has"));
+    }
+    let state = if missing.is_empty() && odd.is_empty() { State::Ok } else { State::Warning };
+    said.extend(odd);
+    if !unknown.is_empty() {
+        said.push(format!("tells the window of {} when it is loaded", unknown.join(", ")));
+    }
+    (state, said.join("; "))
 }
 
 async fn database<W: Write>(address: &Address, report: &mut Report<'_, W>) -> Result<(), Exit> {

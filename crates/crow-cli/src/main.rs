@@ -14,6 +14,7 @@ mod inspect;
 mod log;
 mod mcp;
 mod models;
+mod providers;
 mod run;
 mod sessions;
 mod settings;
@@ -39,8 +40,9 @@ use crow_store::Timestamp;
 use crate::{
     agent::Source,
     came_over::Copies,
-    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs},
+    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs, ModelsArgs},
     failure::{Code, Exit},
+    init::{Outside, USUAL_PLACES},
     log::Volume,
     settings::{Environment, Settings},
 };
@@ -96,7 +98,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         }
         Command::Tools(args) => tools::run(&args, &load(&dir, &env)?, &mut out)?,
         Command::Agents(args) => agents::run(&args, &load(&dir, &env)?, &env, &current_dir()?, &mut out)?,
-        Command::Models(args) => models::run(&args, &load(&dir, &env)?, &mut out)?,
+        Command::Models(args) => list_them(&args, &load(&dir, &env)?, &mut out)?,
         Command::Inspect(args) => {
             let settings = load(&dir, &env)?;
             let _copies = Copies::beside(&settings.database);
@@ -126,12 +128,17 @@ fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
+fn list_them(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+    match args.available {
+        true => agent::runtime()?.block_on(models::available(args, settings, out, &mut io::stderr())),
+        false => models::run(args, settings, out),
+    }
+}
+
 fn set_up(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), Exit> {
-    let list = async |provider| {
-        let http = Http::new().map_err(|failure| failure.sentence)?;
-        list_models(&http, &provider).await.map_err(|failure| failure.sentence)
-    };
-    agent::runtime()?.block_on(init::run(args, dir, env, &list, &mut io::stderr()))
+    let list = async |provider, wait| list_models(&Http::new()?, &provider, wait).await;
+    let outside = Outside { list: &list, places: &USUAL_PLACES };
+    agent::runtime()?.block_on(init::run(args, dir, env, &outside, &mut io::stderr()))
 }
 
 fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {

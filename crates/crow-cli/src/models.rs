@@ -1,9 +1,12 @@
-//! `crow-cli models`: what the configuration offers.
+//! `crow-cli models`: what the configuration offers, and what its providers do.
+
+mod available;
 
 use std::io::Write;
 
 use serde_json::json;
 
+pub(crate) use self::available::available;
 use crate::{cli::ModelsArgs, failure::Exit, settings::Settings, table};
 
 /// Lists the configured models, the default first.

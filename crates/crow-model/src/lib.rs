@@ -23,5 +23,5 @@ mod sample;
 pub use ask::{Ask, Listener, ask};
 pub use decoder::{Decoder, Finish, StreamError};
 pub use http::Http;
-pub use models::list_models;
+pub use models::{ListedModel, Listing, Server, check_key, list_models};
 pub use settings::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};

@@ -2,6 +2,7 @@
 
 use crow_model::{Api, ApiKey, ProviderSettings};
 
+use super::chosen::Chosen;
 use crate::settings::Environment;
 
 /// A provider to configure.
@@ -11,7 +12,7 @@ pub(super) struct Found {
     pub(super) base_url: String,
     /// The variable of the key and the key; a local server needs none.
     pub(super) key: Option<(String, String)>,
-    pub(super) models: Vec<String>,
+    pub(super) models: Vec<Chosen>,
 }
 
 /// What a look at the environment found, and what is odd in it.
@@ -78,7 +79,7 @@ pub(super) fn scan(env: &Environment) -> Scan {
         let known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, url)| *url);
         match (set(&key_variable), set(&url_variable).or(known)) {
             (Some(key), Some(url)) => scan.providers.push(Found {
-                models: set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect(),
+                models: set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect(),
                 key: Some((key_variable, key.to_owned())),
                 base_url: url.to_owned(),
                 name,
@@ -93,7 +94,7 @@ pub(super) fn scan(env: &Environment) -> Scan {
     for part in names.filter_map(|name| name.strip_suffix("_BASE_URL")).filter(|part| !part.is_empty()) {
         let url = set(&format!("LLM_{part}_BASE_URL"));
         if let (Some(url), false) = (url, env.contains_key(&format!("LLM_{part}_API_KEY"))) {
-            let models = set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect();
+            let models = set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect();
             scan.providers.push(Found {
                 name: part.to_lowercase(),
                 base_url: url.to_owned(),
@@ -111,7 +112,7 @@ pub(super) fn scan(env: &Environment) -> Scan {
                 name: name.to_owned(),
                 base_url: set(&format!("{part}_BASE_URL")).unwrap_or(url).to_owned(),
                 key: Some((variable, key.to_owned())),
-                models: set(&format!("LLM_{part}_MODEL")).map(str::to_owned).into_iter().collect(),
+                models: set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect(),
             });
         }
     }

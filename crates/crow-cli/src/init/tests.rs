@@ -1,18 +1,43 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
-use std::fs;
+use std::{fs, net::TcpListener, time::Duration};
 
-use crow_model::ProviderSettings;
+use crow_core::{Failure, FailureKind};
+use crow_model::{Http, ListedModel, Listing, ProviderSettings, list_models};
+use crow_testkit::{Answer, ModelServer};
 use expect_test::{Expect, expect};
 
+use super::{Outside, Place};
 use crate::{
     cli::InitArgs,
     settings::{Environment, Settings},
 };
 
+/// A server whose `/models` lists some.
+async fn some(provider: ProviderSettings, _wait: Duration) -> Result<Listing, Failure> {
+    if provider.base_url.contains("down") {
+        return Err(Failure::new(FailureKind::Connection, "the connection was refused"));
+    }
+    let model = |id: &str| ListedModel { id: id.to_owned(), ..ListedModel::default() };
+    let models = ["embed-1", "big:70b", "no", "small/1", "whisper"].map(model).to_vec();
+    Ok(Listing { server: None, models })
+}
+
 /// Runs `init -y` in a new folder with a server whose `/models` lists some, and shows what it said and wrote.
 #[track_caller]
 fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
+    check_outside(env, before, &Outside { list: &some, places: &[] }, expect);
+}
+
+#[track_caller]
+fn check_outside<List>(
+    env: &[(&str, &str)],
+    before: &[(&str, &str)],
+    outside: &Outside<'_, List>,
+    expect: Expect,
+) where
+    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+{
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join(".crow");
     if !before.is_empty() {
@@ -22,13 +47,10 @@ fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
         fs::write(dir.join(name), text).unwrap();
     }
     let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let list = async |provider: ProviderSettings| match provider.base_url.contains("down") {
-        true => Err("the connection was refused".to_owned()),
-        false => Ok(["embed-1", "big:70b", "no", "small/1", "whisper"].map(str::to_owned).to_vec()),
-    };
     let mut log = Vec::new();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let end = runtime.block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut log));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let end =
+        runtime.block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, outside, &mut log));
     if let Err(exit) = end {
         let code = exit.report(&mut log);
         log.extend(format!("{code:?}\n").bytes());
@@ -38,7 +60,11 @@ fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
         let file = fs::read_to_string(dir.join(name)).unwrap_or_else(|_| "none\n".to_owned());
         text.push_str(&format!("--- {name}\n{file}"));
     }
-    expect.assert_eq(&text.replace(&dir.display().to_string(), "$DIR"));
+    let mut text = text.replace(&dir.display().to_string(), "$DIR");
+    for (n, place) in outside.places.iter().enumerate() {
+        text = text.replace(&place.port.to_string(), &format!("$PORT{n}"));
+    }
+    expect.assert_eq(&text);
 }
 
 #[test]
@@ -47,14 +73,14 @@ fn nothing_in_the_environment_says_what_to_set() {
         &[],
         &[],
         expect![[r#"
-        error: the environment names no provider
-        hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL
-        ExitCode(unix_exit_status(3))
-        --- .env
-        none
-        --- config.yaml
-        none
-    "#]],
+            error: the environment names no provider
+            hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
+            ExitCode(unix_exit_status(3))
+            --- .env
+            none
+            --- config.yaml
+            none
+        "#]],
     );
 }
 
@@ -243,10 +269,15 @@ fn what_is_written_is_read_back() {
         ("LLM_ODD_MODEL", "off"),
     ];
     let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let list = async |_| Err(String::new());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime
-        .block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut Vec::new()))
+        .block_on(super::run(
+            &InitArgs { yes: true, from: None },
+            &dir,
+            &env,
+            &Outside { list: &some, places: &[] },
+            &mut Vec::new(),
+        ))
         .unwrap();
     let (settings, warnings) = Settings::load(&dir, &Environment::new()).unwrap();
     assert_eq!(warnings, []);
@@ -263,13 +294,172 @@ fn only_the_owner_reads_what_is_written() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join(".crow");
     let env = Environment::from([("OPENAI_API_KEY".to_owned(), "sk".to_owned())]);
-    let list = async |_| Ok(vec!["gpt".to_owned()]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime
-        .block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, &list, &mut Vec::new()))
+        .block_on(super::run(
+            &InitArgs { yes: true, from: None },
+            &dir,
+            &env,
+            &Outside { list: &some, places: &[] },
+            &mut Vec::new(),
+        ))
         .unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&dir.join(".env")), 0o600);
     assert_eq!(mode(&dir.join("config.yaml")), 0o600);
+}
+
+/// Serves these pages as servers on this machine do, each on a port of its own.
+fn serve(pages: &[(&str, &str)]) -> (ModelServer, u16) {
+    let server = ModelServer::start("");
+    for (address, body) in pages {
+        server.serve_at(address, Answer::whole(200, *body));
+    }
+    let port = server.base_url().trim_end_matches("/v1").rsplit(':').next().unwrap().parse().unwrap();
+    (server, port)
+}
+
+async fn ask(provider: ProviderSettings, wait: Duration) -> Result<Listing, Failure> {
+    list_models(&Http::new()?, &provider, wait).await
+}
+
+const OLLAMA: &str = r#"{"object":"list","data":[{"id":"qwen3:8b","object":"model","owned_by":"library"},{"id":"gemma:2b","object":"model","owned_by":"library"},{"id":"nomic-embed-text:latest","object":"model","owned_by":"library"}]}"#;
+const SHOWN: &str = r#"{"parameters":"","model_info":{"general.architecture":"qwen3","qwen3.context_length":40960},"capabilities":["completion","tools"]}"#;
+
+#[test]
+fn servers_on_this_machine_become_providers() {
+    let (_ollama, ollama) = serve(&[("/v1/models", OLLAMA), ("/api/show", SHOWN)]);
+    let llama_cpp = r#"{"object":"list","data":[{"id":"/models/q.gguf","object":"model","owned_by":"llamacpp","meta":{"n_ctx":8192,"n_ctx_train":32768}}]}"#;
+    let (_llama_cpp, llama_cpp) = serve(&[("/v1/models", llama_cpp)]);
+    let (_page, page) = serve(&[("/v1/models", "<html>a page</html>")]);
+    // Nobody listens on a port that is taken and not listened on.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = taken.local_addr().unwrap().port();
+    drop(taken);
+    let places = [
+        Place { name: "ollama", title: "Ollama", port: ollama },
+        Place { name: "lmstudio", title: "LM Studio", port: closed },
+        Place { name: "llamacpp", title: "llama.cpp", port: llama_cpp },
+        Place { name: "vllm", title: "vLLM", port: page },
+    ];
+    check_outside(
+        &[],
+        &[],
+        &Outside { list: &ask, places: &places },
+        expect![[r#"
+            note: Ollama is at http://127.0.0.1:$PORT0/v1 and has 3 models
+            note: llama.cpp is at http://127.0.0.1:$PORT2/v1 and has 1 model
+            note: what answers at http://127.0.0.1:$PORT3/v1 is no server of models
+            note: not found on this machine: LM Studio ($PORT1)
+            note: Ollama tells the window of qwen3:8b, gemma:2b only when it is loaded, and may give it less than is configured: start Ollama with OLLAMA_CONTEXT_LENGTH=32768, and let `crow-cli doctor` compare
+            note: llama.cpp gives /models/q.gguf few tokens to work with: start llama.cpp with `-c 32768` for each of its slots, and raise its context_window to that
+            wrote $DIR/config.yaml
+              ollama: qwen3:8b, gemma:2b
+              llamacpp: /models/q.gguf
+            the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            --- .env
+            --- config.yaml
+            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            providers:
+              ollama:
+                base_url: "http://127.0.0.1:$PORT0/v1"
+              llamacpp:
+                base_url: "http://127.0.0.1:$PORT2/v1"
+
+            # The first model is the default.
+            models:
+              "qwen3:8b":
+                provider: ollama
+                model: "qwen3:8b"
+                context_window: 32768
+              "gemma:2b":
+                provider: ollama
+                model: "gemma:2b"
+                context_window: 32768
+              q:
+                provider: llamacpp
+                model: "/models/q.gguf"
+                context_window: 8192
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_the_environment_names_is_not_looked_for() {
+    let (_ollama, ollama) = serve(&[("/v1/models", OLLAMA), ("/api/show", SHOWN)]);
+    let url = format!("http://localhost:{ollama}/v1");
+    let env = [("LLM_MINE_BASE_URL", url.as_str()), ("LLM_MINE_MODEL", "qwen3:8b")];
+    let places = [Place { name: "ollama", title: "Ollama", port: ollama }];
+    check_outside(
+        &env,
+        &[],
+        &Outside { list: &ask, places: &places },
+        expect![[r#"
+        wrote $DIR/config.yaml
+          mine: qwen3:8b
+        the first model is the default; edit the file to change it
+        to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+        --- .env
+        --- config.yaml
+        # Where models are asked. Keys are read from the environment and from .env beside this file.
+        providers:
+          mine:
+            base_url: "http://localhost:$PORT0/v1"
+
+        # The first model is the default.
+        models:
+          "qwen3:8b":
+            provider: mine
+            model: "qwen3:8b"
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_known_of_a_model_is_written() {
+    let list = r#"{"data":[{"id":"a/talker","context_length":8000,"pricing":{"prompt":"0","completion":"0"},"top_provider":{},"supported_parameters":["max_tokens"]},{"id":"a/painter","context_length":8000,"architecture":{"output_modalities":["image"]}},{"id":"a/worker","context_length":200000,"pricing":{"prompt":"0.000003","completion":"0.000015","input_cache_read":"0.0000003","input_cache_write":"0.00000375"},"top_provider":{},"supported_parameters":["tools"]}]}"#;
+    let (server, _) = serve(&[("/v1/models", list)]);
+    let env = [("LLM_GATE_BASE_URL", server.base_url()), ("LLM_GATE_API_KEY", "k")];
+    let far = |text: &str| text.replace(server.base_url(), "https://gate/v1");
+    let list = async |mut provider: ProviderSettings, wait| {
+        provider.base_url = server.base_url().to_owned();
+        ask(provider, wait).await
+    };
+    let env = env.map(|(name, value)| (name, far(value)));
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    check_outside(
+        &env,
+        &[],
+        &Outside { list: &list, places: &[] },
+        expect![[r#"
+        wrote $DIR/config.yaml
+          gate: a/worker, a/talker
+        the first model is the default; edit the file to change it
+        to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+        --- .env
+        LLM_GATE_API_KEY=k
+        --- config.yaml
+        # Where models are asked. Keys are read from the environment and from .env beside this file.
+        providers:
+          gate:
+            base_url: "https://gate/v1"
+            api_key: ${LLM_GATE_API_KEY}
+
+        # The first model is the default.
+        models:
+          a/worker:
+            provider: gate
+            model: a/worker
+            context_window: 200000
+            price: { input: 3, output: 15, cached: 0.3, cache_written: 3.75 }
+          a/talker:
+            provider: gate
+            model: a/talker
+            context_window: 8000
+            tool_calls: text
+            price: { input: 0, output: 0 }
+    "#]],
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::found::Found;
+use super::{chosen::Chosen, found::Found};
 
 /// Writes the configuration; keys are named, not written.
 pub(super) fn config(providers: &[Found]) -> String {
@@ -21,21 +21,36 @@ pub(super) fn config(providers: &[Found]) -> String {
         providers.iter().flat_map(|provider| provider.models.iter().map(move |model| (provider, model)))
     {
         // Two providers may have the same model.
-        let name = if taken.contains(&model.as_str()) {
-            format!("{}/{model}", provider.name)
-        } else {
-            model.clone()
-        };
-        taken.push(model);
-        let _ = writeln!(
-            text,
-            "  {}:\n    provider: {}\n    model: {}",
-            quoted(&name),
-            quoted(&provider.name),
-            quoted(model)
-        );
+        let short = short(&model.name);
+        let name =
+            if taken.contains(&short) { format!("{}/{short}", provider.name) } else { short.to_owned() };
+        taken.push(short);
+        let (name, provider) = (quoted(&name), quoted(&provider.name));
+        let _ = writeln!(text, "  {name}:\n    provider: {provider}\n    model: {}", quoted(&model.name));
+        what_is_known(&mut text, model);
     }
     text
+}
+
+/// Shortens a name that is the path of a file with a model; nobody wants to type that.
+fn short(model: &str) -> &str {
+    let Some(path) = model.strip_suffix(".gguf") else { return model };
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(model)
+}
+
+fn what_is_known(text: &mut String, model: &Chosen) {
+    if let Some(window) = model.window {
+        let _ = writeln!(text, "    context_window: {window}");
+    }
+    if model.writes_calls {
+        let _ = writeln!(text, "    tool_calls: text");
+    }
+    if let Some(price) = &model.price {
+        let parts = [("cached", price.cached), ("cache_written", price.cache_written)];
+        let parts = parts.iter().filter_map(|(name, dollars)| Some(format!(", {name}: {}", (*dollars)?)));
+        let (input, output, rest) = (price.input, price.output, parts.collect::<String>());
+        let _ = writeln!(text, "    price: {{ input: {input}, output: {output}{rest} }}");
+    }
 }
 
 /// Adds the variables that are not there yet to the text of the file with the keys.

@@ -1,18 +1,22 @@
 //! The questions of `init`. Blocks on the terminal: nothing else runs meanwhile.
 
-use std::{io, path::Path};
+use std::{io, path::Path, time::Duration};
 
-use crow_model::ProviderSettings;
+use crow_core::Failure;
+use crow_model::{ListedModel, Listing, ProviderSettings};
 
 use super::{
-    MODELS_MAX,
+    MODELS_MAX, Outside,
+    chosen::{self, Chosen},
     found::{self, Found},
-    python,
+    local::{self, Look},
+    names, python,
     search::{self, Existing, Search},
     to_bring_over, write,
 };
 use crate::{
     failure::{Code, Exit},
+    providers::LIST_WAIT,
     settings::{self, CONFIG_FILE, Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
@@ -22,11 +26,10 @@ const OTHER: &str = "other";
 const DONE: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
 
 /// Asks for providers, keys and models, shows what it would write, and writes it.
-pub(super) async fn run(
-    dir: &Path,
-    env: &Environment,
-    list: &impl AsyncFn(ProviderSettings) -> Result<Vec<String>, String>,
-) -> Result<(), Exit> {
+pub(super) async fn run<List>(dir: &Path, env: &Environment, outside: &Outside<'_, List>) -> Result<(), Exit>
+where
+    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+{
     let (whole, kept) = settings::with_env_file(dir, env)?;
     cliclack::intro("crow-cli init").map_err(stopped)?;
     if let Some(folder) = to_bring_over(dir, env) {
@@ -42,10 +45,11 @@ pub(super) async fn run(
     if config.exists() && !confirmed(&format!("{} exists. Replace it?", config.display()))? {
         return cliclack::outro_cancel("Nothing was written.").map_err(stopped);
     }
+    let here = local(outside).await?;
     let mut providers: Vec<Found> = Vec::new();
     loop {
-        let mut provider = provider(&whole)?;
-        provider.models = models(&provider, list).await?;
+        let mut provider = provider(&whole, &here)?;
+        provider.models = models(&provider, outside.list).await?;
         providers.retain(|other| other.name != provider.name);
         providers.push(provider);
         if !confirmed("Add another provider?")? {
@@ -55,7 +59,7 @@ pub(super) async fn run(
     let (search, existing) = search(dir, &whole)?;
     let lines = providers.iter().map(|provider| {
         let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
-        format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, provider.models.join("\n  "))
+        format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, names(&provider.models))
     });
     let lines = lines.chain([format!("web search  {}", search.shown())]);
     cliclack::note("Review", lines.collect::<Vec<_>>().join("\n")).map_err(stopped)?;
@@ -107,12 +111,35 @@ fn search(dir: &Path, env: &Environment) -> Result<(Search, Existing), Exit> {
     Ok((choice, existing))
 }
 
-fn provider(env: &Environment) -> Result<Found, Exit> {
-    let mut select = cliclack::select("Provider");
-    for (name, url) in found::WELL_KNOWN {
-        select = select.item(name, name, url);
+/// Looks at this machine; says what is there and what is not.
+async fn local<List>(outside: &Outside<'_, List>) -> Result<Vec<Found>, Exit>
+where
+    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+{
+    let spinner = cliclack::spinner();
+    spinner.start("Looking for servers of models on this machine");
+    let Look { found, notes } = local::look(outside.places, &[], outside.list).await;
+    spinner.stop(format!("Servers of models on this machine: {}", found.len()));
+    for note in notes {
+        cliclack::log::info(note).map_err(stopped)?;
     }
-    let choice = select.item(OTHER, "another OpenAI-compatible server", "").interact().map_err(stopped)?;
+    Ok(found.into_iter().map(|(provider, _)| provider).collect())
+}
+
+fn provider(env: &Environment, here: &[Found]) -> Result<Found, Exit> {
+    let mut select = cliclack::select("Provider");
+    for found in here {
+        select =
+            select.item(found.base_url.as_str(), &found.name, format!("{}, needs no key", found.base_url));
+    }
+    for (name, url) in found::WELL_KNOWN {
+        select = select.item(name, name, url.to_owned());
+    }
+    let choice =
+        select.item(OTHER, "another OpenAI-compatible server", String::new()).interact().map_err(stopped)?;
+    if let Some(found) = here.iter().find(|found| found.base_url == choice) {
+        return Ok(found.clone());
+    }
     let known = found::WELL_KNOWN.iter().find(|(name, _)| *name == choice);
     let (name, base_url, variable) = match known {
         Some((name, url)) => {
@@ -153,31 +180,48 @@ fn key(variable: &str, env: &Environment) -> Result<Option<String>, Exit> {
 
 async fn models(
     provider: &Found,
-    list: &impl AsyncFn(ProviderSettings) -> Result<Vec<String>, String>,
-) -> Result<Vec<String>, Exit> {
+    list: &impl AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+) -> Result<Vec<Chosen>, Exit> {
     let spinner = cliclack::spinner();
     spinner.start("Asking for the models");
-    let names = match list(provider.settings()).await {
-        Ok(names) => {
-            spinner.stop(format!("{} models", names.len()));
-            names
+    let listing = match list(provider.settings(), LIST_WAIT).await {
+        Ok(listing) => {
+            spinner.stop(format!("{} models", listing.models.len()));
+            listing
         }
-        Err(why) => {
-            spinner.error(format!("could not list the models: {why}"));
-            Vec::new()
+        Err(failure) => {
+            spinner.error(format!("could not list the models: {}", failure.sentence));
+            Listing::default()
         }
     };
-    if names.is_empty() {
+    if listing.models.is_empty() {
         let name: String = cliclack::input("The model's name at the provider").interact().map_err(stopped)?;
-        return Ok(vec![name.trim().to_owned()]);
+        return Ok(vec![Chosen::named(name.trim())]);
     }
     let question =
         format!("Models (space chooses, typing filters; {MODELS_MAX} or fewer are easy to switch between)");
     let mut select = cliclack::multiselect(question).filter_mode().max_rows(ROWS_MAX);
-    for name in names {
-        select = select.item(name.clone(), name, "");
+    for (n, model) in listing.models.iter().enumerate() {
+        select = select.item(n, &model.id, hint(model));
     }
-    select.interact().map_err(stopped)
+    let picked: Vec<usize> = select.interact().map_err(stopped)?;
+    let picked = picked.into_iter().filter_map(|n| listing.models.get(n));
+    let (models, notes) = chosen::choose(&listing, picked);
+    for note in notes {
+        cliclack::log::warning(note).map_err(stopped)?;
+    }
+    Ok(models)
+}
+
+/// What helps to choose a model.
+fn hint(model: &ListedModel) -> String {
+    let window = match (model.window, model.window_max) {
+        (Some(window), _) => Some(format!("{window} tokens")),
+        (None, max) => max.map(|max| format!("up to {max} tokens")),
+    };
+    let price = model.price.map(|price| format!("{} / {} USD a million", price.input, price.output));
+    let tools = (model.takes_tools == Some(false)).then(|| "takes no tools".to_owned());
+    [window, price, tools].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn confirmed(question: &str) -> Result<bool, Exit> {

@@ -5,6 +5,7 @@
 mod agents;
 mod configuration;
 mod doctor;
+mod models;
 mod sessions;
 mod sign_in;
 

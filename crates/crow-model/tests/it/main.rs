@@ -5,8 +5,8 @@ mod quirks;
 
 use std::fmt::Write as _;
 
-use crow_core::{Delta, Ended, Entry, FailureKind, MessageId, Part, Prompt, Reply, ToolSpec, Transcript};
-use crow_model::{ApiKey, Ask, Http, Listener, ModelSettings, ProviderSettings, ask, list_models};
+use crow_core::{Delta, Ended, Entry, MessageId, Part, Prompt, Reply, ToolSpec, Transcript};
+use crow_model::{ApiKey, Ask, Http, Listener, ModelSettings, ProviderSettings, ask};
 use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::{Expect, expect};
 use tokio::sync::mpsc;
@@ -356,14 +356,4 @@ async fn settings_that_make_no_request() {
     let expected = "= \"\" \"\" config: the `base_url` of provider `acme` is no address: \
                     it begins with neither http:// nor https://";
     assert_eq!(show(&reply), expected);
-}
-
-#[tokio::test]
-async fn models_are_listed() {
-    let server = ModelServer::start("");
-    let http = Http::new().unwrap();
-    let provider = settings(server.base_url()).provider;
-    assert_eq!(list_models(&http, &provider).await.unwrap(), ["scripted"]);
-    let elsewhere = settings(&format!("{}/x", server.base_url())).provider;
-    assert_eq!(list_models(&http, &elsewhere).await.unwrap_err().kind, FailureKind::ProviderRejected);
 }

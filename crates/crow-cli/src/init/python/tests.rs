@@ -2,13 +2,14 @@
 
 use std::{fs, path::Path};
 
+use crow_core::{Failure, FailureKind};
 use crow_store::Address;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use crate::{
     cli::InitArgs,
-    init::to_bring_over,
+    init::{Outside, to_bring_over},
     settings::{Environment, Settings},
 };
 
@@ -68,11 +69,12 @@ impl Home {
     }
 
     fn run(&self, args: InitArgs) -> String {
-        let list = async |_| Err(String::new());
+        let list = async |_, _| Err(Failure::new(FailureKind::Connection, ""));
+        let outside = Outside { list: &list, places: &[] };
         let mut log = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let dir = self.folder.path().join(".crow");
-        if let Err(exit) = runtime.block_on(crate::init::run(&args, &dir, &self.env(), &list, &mut log)) {
+        if let Err(exit) = runtime.block_on(crate::init::run(&args, &dir, &self.env(), &outside, &mut log)) {
             let code = exit.report(&mut log);
             log.extend(format!("{code:?}\n").bytes());
         }
@@ -348,7 +350,7 @@ fn without_the_flag_it_is_only_named() {
     expect![[r#"
         note: the Python version is configured in ~/.agents/crow; `--from ~/.agents/crow` brings that over
         error: the environment names no provider
-        hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL
+        hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
         ExitCode(unix_exit_status(3))
     "#]]
     .assert_eq(&said);

@@ -1,0 +1,78 @@
+//! A model to configure, and what its server says of it. Pure.
+
+use crow_model::{ListedModel, Listing, Price, Server};
+
+use crate::providers::{is_told_when_loaded, remedy};
+
+/// What a model is configured with whose server does not say yet how much it gives it: enough to work in, and no more
+/// than most machines have room for.
+const WINDOW_ASSUMED: u64 = 32_768;
+/// With fewer tokens there is hardly room for the tools and a file.
+const WINDOW_MIN: u64 = 16_384;
+
+/// A model to configure.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Chosen {
+    /// Its name at the provider.
+    pub(super) name: String,
+    /// How many tokens it may read, where that is known.
+    pub(super) window: Option<u64>,
+    /// What it costs, where that is known.
+    pub(super) price: Option<Price>,
+    /// Whether calls of tools have to be written as text, because its server takes no others.
+    pub(super) writes_calls: bool,
+}
+
+impl Chosen {
+    /// Chooses a model of which only the name is known.
+    pub(super) fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    fn of(server: Option<Server>, model: &ListedModel) -> Self {
+        let made_for = model.window_max.map(|max| match is_told_when_loaded(server, model) {
+            true => max.min(WINDOW_ASSUMED),
+            false => max,
+        });
+        Self {
+            name: model.id.clone(),
+            window: model.window.or(made_for),
+            price: model.price,
+            writes_calls: model.takes_tools == Some(false),
+        }
+    }
+}
+
+/// Chooses among the models of a server; says as well what a person should know of their windows.
+pub(super) fn choose<'a>(
+    listing: &Listing,
+    models: impl Iterator<Item = &'a ListedModel>,
+) -> (Vec<Chosen>, Vec<String>) {
+    let (mut chosen, mut untold, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
+    for model in models {
+        if is_told_when_loaded(listing.server, model) {
+            untold.push(model.id.as_str());
+        }
+        if model.window.is_some_and(|window| window < WINDOW_MIN && model.window_max > Some(window)) {
+            narrow.push(model.id.as_str());
+        }
+        chosen.push(Chosen::of(listing.server, model));
+    }
+    let Some(server) = listing.server else { return (chosen, Vec::new()) };
+    let (title, mut notes) = (server.as_str(), Vec::new());
+    let more = remedy(server, WINDOW_ASSUMED).unwrap_or_default();
+    if !untold.is_empty() {
+        let names = untold.join(", ");
+        notes.push(format!(
+            "{title} tells the window of {names} only when it is loaded, and may give it less than is configured: \
+             {more}, and let `crow-cli doctor` compare"
+        ));
+    }
+    if !narrow.is_empty() {
+        let names = narrow.join(", ");
+        notes.push(format!(
+            "{title} gives {names} few tokens to work with: {more}, and raise its context_window to that"
+        ));
+    }
+    (chosen, notes)
+}
