@@ -110,7 +110,7 @@ fn only(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
 /// Fits a value to the ones to choose from, which some spell in another case.
 fn chosen(schema: &Value, value: Value, place: &str) -> Fit {
     let Some(choices) = schema["enum"].as_array() else { return Ok(value) };
-    if choices.iter().any(|choice| *choice == value) {
+    if choices.contains(&value) {
         return Ok(value);
     }
     let is_meant = |choice: &&Value| match (*choice, &value) {

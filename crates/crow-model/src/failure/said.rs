@@ -140,9 +140,7 @@ impl<'a> Said<'a> {
             Some("`tool_calls: text`")
         } else if is_about_reasoning && self.has(&["missing", "passed back"]) {
             Some("`send_reasoning: true`")
-        } else if is_about_reasoning {
-            Some("`send_reasoning: false`")
-        } else if self.has(&["encrypted content", "encrypted_content"]) {
+        } else if is_about_reasoning || self.has(&["encrypted content", "encrypted_content"]) {
             Some("`send_reasoning: false`")
         } else if self.has(&["reasoning summar", "reasoning.summary"]) {
             Some("`thought_levels` that set only `reasoning.effort`")

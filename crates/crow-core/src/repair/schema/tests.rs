@@ -67,24 +67,12 @@ fn the_obvious_is_mended() {
             ("ratio", json!(2)),
             ("all", json!("true")),
             ("all", json!(" False")),
-            ("names", json!("a")),
-            ("names", json!("[1, \"a\"]")),
-            ("names", json!({"a": 1})),
-            ("queries", json!("rust")),
-            ("queries", json!([1, "a"])),
-            ("queries", json!(5)),
-            ("env", json!("{\"A\": 1}")),
-            ("edits", json!({"old": 1})),
-            ("edits", json!("[{\"old\": \"a\", \"n\": \"2\"}]")),
-            ("edits", json!(["{\"old\": \"a\"}", {"old": "b", "n": null}])),
             ("output", json!("LINES")),
             ("output", json!("File")),
             ("level", json!("2")),
             ("level", json!(2.0)),
             ("since", json!("5")),
             ("since", json!(null)),
-            ("who", json!("me")),
-            ("who", json!(["me"])),
         ],
         &expect![[r#"
             path 3 => "3"
@@ -100,6 +88,34 @@ fn the_obvious_is_mended() {
             ratio 2 => 2
             all "true" => true
             all " False" => false
+            output "LINES" => "lines"
+            output "File" => "File"
+            level "2" => 2
+            level 2.0 => 2
+            since "5" => 5
+            since null => null
+        "#]],
+    );
+}
+
+#[test]
+fn the_obvious_is_mended_in_lists_and_objects() {
+    check(
+        &[
+            ("names", json!("a")),
+            ("names", json!("[1, \"a\"]")),
+            ("names", json!({"a": 1})),
+            ("queries", json!("rust")),
+            ("queries", json!([1, "a"])),
+            ("queries", json!(5)),
+            ("env", json!("{\"A\": 1}")),
+            ("edits", json!({"old": 1})),
+            ("edits", json!("[{\"old\": \"a\", \"n\": \"2\"}]")),
+            ("edits", json!(["{\"old\": \"a\"}", {"old": "b", "n": null}])),
+            ("who", json!("me")),
+            ("who", json!(["me"])),
+        ],
+        &expect![[r#"
             names "a" => ["a"]
             names "[1, \"a\"]" => [1,"a"]
             names {"a":1} => [{"a":1}]
@@ -110,12 +126,6 @@ fn the_obvious_is_mended() {
             edits {"old":1} => [{"old":"1"}]
             edits "[{\"old\": \"a\", \"n\": \"2\"}]" => [{"old":"a","n":2}]
             edits ["{\"old\": \"a\"}",{"old":"b","n":null}] => [{"old":"a"},{"old":"b"}]
-            output "LINES" => "lines"
-            output "File" => "File"
-            level "2" => 2
-            level 2.0 => 2
-            since "5" => 5
-            since null => null
             who "me" => "me"
             who ["me"] => ["me"]
         "#]],
