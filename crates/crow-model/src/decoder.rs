@@ -77,8 +77,11 @@ impl Decoder {
         bytes: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
+        let mut bytes = bytes;
         if let Body::Unknown = self.body {
-            self.body = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            // However they are cut, blanks before an answer are none of it.
+            bytes = bytes.trim_ascii_start();
+            self.body = match bytes.first() {
                 None => return Ok(()),
                 Some(b'{' | b'[') => Body::Whole(Vec::new()),
                 Some(b'<') => return Err(StreamError::NotProtocol("a web page".to_owned())),
@@ -184,3 +187,6 @@ impl From<EventTooLong> for StreamError {
         Self::TooLong
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Answers that meant something else when they were cut elsewhere.
+
+use expect_test::{Expect, expect};
+
+use super::Decoder;
+use crate::Api;
+
+fn heard(pieces: &[&[u8]]) -> String {
+    let mut decoder = Decoder::new(Api::Chat);
+    let mut heard = Vec::new();
+    let fed = pieces
+        .iter()
+        .try_for_each(|piece| decoder.feed(piece, &mut |event| heard.push(format!("{event:?}"))));
+    let end = fed.and_then(|()| decoder.end(&mut |event| heard.push(format!("{event:?}"))));
+    heard.push(format!("{end:?}"));
+    heard.join("\n")
+}
+
+#[track_caller]
+fn check(answer: &[u8], expected: &Expect) {
+    let whole = heard(&[answer]);
+    expected.assert_eq(&whole);
+    for cut in 0..=answer.len() {
+        let (head, tail) = answer.split_at(cut);
+        assert_eq!(heard(&[head, tail]), whole, "cut at {cut}");
+    }
+    assert_eq!(heard(&answer.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+}
+
+#[test]
+fn blanks_before_an_answer() {
+    check(
+        b"\n \r\n data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n",
+        &expect![[r#"
+            Text("Hi")
+            Ok(Normally)"#]],
+    );
+    check(b"\n {\"data: \n\n", &expect![[r#"Err(NotProtocol("{\"data: \n\n"))"#]]);
+}
