@@ -1,0 +1,90 @@
+//! Whatever a model writes as a call's arguments is read without harm.
+//!
+//! The first line of the input is a JSON schema of a server, the rest the arguments; the first two bytes of the line
+//! say where the arguments are cut.
+#![no_main]
+
+use crow_core::{
+    Arguments,
+    repair::{check_against, read_arguments},
+};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+
+/// A schema with all that is understood of schemas.
+fn schema() -> Value {
+    json!({
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": ["integer", "null"]},
+            "c": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}},
+            "d": {"enum": ["one", "two", "Two"]},
+            "e": {"anyOf": [{"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]},
+        },
+        "required": ["a"],
+    })
+}
+
+/// Tells whether two values are the same, but for the last digit of a float.
+fn agree(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => match (one.as_f64(), other.as_f64()) {
+            (Some(a), Some(b)) => one == other || (a - b).abs() <= a.abs() * 1e-12,
+            _ => one == other,
+        },
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| agree(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| one.0 == other.0 && agree(one.1, other.1))
+        }
+        _ => one == other,
+    }
+}
+
+fn is_runnable(arguments: &Arguments) -> bool {
+    match arguments {
+        Arguments::Valid(map) | Arguments::Repaired { value: map, doubt: None } => !map.is_empty(),
+        Arguments::Repaired { doubt: Some(_), .. } | Arguments::Unreadable { .. } => false,
+    }
+}
+
+fn check_text(text: &str) -> Map<String, Value> {
+    let value = read_arguments(text).object();
+    let written = Value::Object(value.clone()).to_string();
+    match read_arguments(&written) {
+        Arguments::Valid(again) => {
+            assert!(agree(&Value::Object(again), &Value::Object(value.clone())), "{written}");
+        }
+        other => panic!("{written} is read as {other:?}"),
+    }
+    value
+}
+
+/// A beginning of JSON is in doubt wherever it ends; so it is when JSON was encoded again or has a fence before it.
+fn check_beginnings(object: &str, cut: usize) {
+    let encoded = Value::from(object).to_string();
+    for whole in [object.to_owned(), format!("```json\n{object}"), encoded] {
+        let cut = (0..=cut % whole.len()).rev().find(|cut| whole.is_char_boundary(*cut)).unwrap_or_default();
+        let beginning = read_arguments(&whole[..cut]);
+        assert!(!is_runnable(&beginning), "{:?} is read as {beginning:?}", &whole[..cut]);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (head, text) = text.split_once('\n').unwrap_or(("", text));
+    let value = check_text(text);
+    if let Ok(fitting) = check_against(&schema(), &value) {
+        assert_eq!(check_against(&schema(), &fitting), Ok(fitting));
+    }
+    if let Ok(schema) = serde_json::from_str(head) {
+        drop(check_against(&schema, &value));
+    }
+    let cut = head.bytes().take(2).fold(0, |cut, byte| cut * 256 + usize::from(byte));
+    let object = text.trim();
+    if object.starts_with('{') && serde_json::from_str::<Map<String, Value>>(object).is_ok() {
+        check_beginnings(object, cut);
+    }
+});
