@@ -1,0 +1,112 @@
+//! The whole agent with a provider that speaks `responses`.
+
+use expect_test::expect;
+
+use super::check;
+
+const A_SESSION: &str = r#"
+        api: responses
+        file a.txt "apples\n"
+        model: thought "They want a.txt." | text "I look." | call read {"file_path":"a.txt"} | call read {"file_path":"b.txt"} | usage 30 9
+        model: thought "Easy." | text "It says apples." | usage 50 5
+        model: text "You are welcome." | usage 60 4
+        model: text "As I said: apples." | usage 70 4
+        > prompt what does a.txt say?
+        > end
+        > prompt thanks
+        > end
+        > kill
+        > load
+        > prompt again?
+        > end
+        "#;
+
+#[test]
+fn the_dialect_of_responses() {
+    check(
+        A_SESSION,
+        &expect![[r#"
+            > prompt what does a.txt say?
+            < thought[msg-1] They want a.txt.
+            < text[msg-1] I look.
+            < usage 39/32000
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-1 read "Read b.txt" pending {"file_path":"b.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < call call-1-1 in_progress
+            < call call-1-1 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < thought[msg-4] Easy.
+            < text[msg-4] It says apples.
+            < usage 55/32000
+            < title what does a.txt say?
+            = end_turn
+            > prompt thanks
+            < text[msg-6] You are welcome.
+            < usage 64/32000
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] what does a.txt say?
+            < thought[msg-1] They want a.txt.
+            < text[msg-1] I look.
+            < usage 39/32000
+            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < call call-1-1 read "Read b.txt" failed {"file_path":"b.txt"} "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < thought[msg-4] Easy.
+            < text[msg-4] It says apples.
+            < usage 55/32000
+            < prompt[msg-5] thanks
+            < text[msg-6] You are welcome.
+            < usage 64/32000
+            < title what does a.txt say?
+            = loaded
+            > prompt again?
+            < text[msg-8] As I said: apples.
+            < usage 74/32000
+            = end_turn
+            model saw user "what does a.txt say?"
+            model saw reasoning rs_0_0 "sealed rs_0_0"
+            model saw assistant msg_0_1 "I look."
+            model saw call fc_0_2 call_0_0 read("{\"file_path\":\"a.txt\"}")
+            model saw call fc_0_3 call_0_1 read("{\"file_path\":\"b.txt\"}")
+            model saw output call_0_0 "     1\tapples\n"
+            model saw output call_0_1 "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            model saw reasoning rs_1_0 "sealed rs_1_0"
+            model saw assistant msg_1_1 "It says apples."
+            model saw user "thanks"
+            model saw assistant msg_crow_6 "You are welcome."
+            model saw user "again?"
+        "#]],
+    );
+}
+
+#[test]
+fn the_ends_of_responses() {
+    check(
+        r#"
+        api: responses
+        model: text "I begin" | finish length
+        model: text "I go on."
+        model: chunk {"type":"response.failed","response":{"status":"failed","error":{"code":"invalid_prompt","message":"It was flagged."}}}
+        > prompt go
+        > end
+        > prompt and on
+        > end
+        > prompt and more
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < text[msg-1] I begin
+            < title go
+            = max_tokens
+            > prompt and on
+            < text[msg-3] I go on.
+            = end_turn
+            model saw user "go"
+            model saw assistant msg_crow_1 "I begin"
+            model saw user "and on"
+        "#]],
+    );
+}
