@@ -78,7 +78,7 @@ fn a_model_that_always_breaks_off_ends_the_turn() {
             < thought[] the answer broke off; the model is asked to go on with it (3 of 3)⏎
             < text[msg-7] Four
             < title count
-            ! -32603 provider_overloaded: `fake` is overloaded or broken (503): out of luck; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (503): out of luck; try again later
             > prompt are you there?
             < text[msg-9] I am back.
             = end_turn
@@ -112,7 +112,7 @@ fn what_cannot_pass_is_not_gone_on_with() {
             ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
             > prompt and again
             < text[msg-3] One
-            ! -32603 provider_overloaded: `fake` is overloaded or broken (503): out of luck; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (503): out of luck; try again later
             model saw user: "count"
             model saw assistant: "One"
             model saw user: "and again"
