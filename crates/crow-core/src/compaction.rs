@@ -17,6 +17,7 @@ pub use attempt::{Attempt, Rejected, Step};
 pub use size::{Fill, limit, of_tools};
 
 pub(crate) use foreword::{foreword, removed};
+pub(crate) use quote::quote;
 pub(crate) use size::{of_entry, of_outcome, of_prompt, of_text, plausible};
 
 /// How a session is shown to the model from some time on. It says everything: the newest alone decides.

@@ -24,6 +24,7 @@ mod turn;
 mod update;
 
 pub mod edit;
+pub mod leaked;
 pub mod link;
 pub mod repair;
 pub mod shell;

@@ -1,0 +1,125 @@
+mod any;
+mod asked;
+mod forms;
+mod words;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    Arguments, Call, CallId, Delta, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, ReplyBuilder,
+    ToolKind, Touch, Transcript,
+};
+
+fn tool(name: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.to_owned(), description: format!("Does {name}."), parameters }
+}
+
+/// The tools on offer.
+fn tools() -> Vec<ToolSpec> {
+    let text = json!({"type": "string"});
+    vec![
+        tool(
+            "read",
+            json!({
+                "type": "object",
+                "properties": {"file_path": text, "limit": {"type": "integer"}, "deep": {"type": ["boolean", "null"]}},
+                "required": ["file_path"],
+            }),
+        ),
+        tool("terminal", json!({"properties": {"command": text}, "required": ["command"]})),
+        tool("tasks", json!({"properties": {}})),
+    ]
+}
+
+/// A conversation in which the person asked, and one result came with a text.
+fn conversation(result: &str) -> Transcript {
+    let mut transcript = Transcript::new("be good");
+    let call = Call {
+        id: CallId::at(1, 0),
+        provider_id: "x".to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::Valid(json!({"file_path": "a \"b\""}).as_object().unwrap().clone()),
+    };
+    let facets =
+        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
+    let outcome = Outcome::done(result);
+    for entry in [
+        Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text("what is in it?".to_owned())] }),
+        Entry::Reply(Reply {
+            text: "I look.\n".to_owned(),
+            calls: vec![call],
+            ..ReplyBuilder::new(1).end(Ended::Normally)
+        }),
+        Entry::Result { call: CallId::at(1, 0), facets, outcome },
+    ] {
+        transcript.push(entry).unwrap();
+    }
+    transcript
+}
+
+/// What came of a reply: everything that was shown, in order, and the rest at its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Heard {
+    shown: String,
+    end: String,
+    text: String,
+}
+
+/// Streams a reply in pieces; shows what was shown after each.
+fn heard(takes: Takes, pieces: &[ModelEvent<'_>], ended: Ended, conversation: &Transcript) -> Heard {
+    let tools = tools();
+    let mut sieve = Sieve::new(&tools, takes);
+    let mut reply = ReplyBuilder::new(7);
+    let mut shown = String::new();
+    for piece in pieces {
+        sieve.on_event(*piece, &mut |event| shown.push_str(&deltas(reply.on_event(event))));
+    }
+    shown.push_str("| ");
+    let leaked = sieve.end(&ended, conversation.for_model().unwrap(), &mut |event| {
+        shown.push_str(&deltas(reply.on_event(event)));
+    });
+    let reply = reply.end(ended);
+    let calls =
+        reply.calls.iter().map(|call| format!("\n{} {}", call.name, Value::Object(call.arguments.object())));
+    let end = format!("{leaked:?}{}", calls.collect::<String>());
+    Heard { shown, end, text: format!("{:?} ({:?})", reply.text, reply.thought) }
+}
+
+fn deltas(delta: Option<Delta<'_>>) -> String {
+    match delta {
+        None => String::new(),
+        Some(Delta::Text(text)) => format!("{text:?} "),
+        Some(Delta::Thought(text)) => format!("thought {text:?} "),
+    }
+}
+
+fn pieces(text: &str, len: usize) -> Vec<ModelEvent<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(len.min(rest.len())));
+        pieces.push(ModelEvent::Text(piece));
+        rest = after;
+    }
+    pieces
+}
+
+/// Streams a text in pieces of every length: what it comes to is the same; shows that once.
+#[track_caller]
+fn check_in(takes: Takes, text: &str, expected: &Expect) {
+    let conversation = conversation("nothing");
+    let whole = heard(takes, &pieces(text, usize::MAX), Ended::Normally, &conversation);
+    for len in 1..=text.len().min(40) {
+        let cut = heard(takes, &pieces(text, len), Ended::Normally, &conversation);
+        assert_eq!((&cut.end, &cut.text), (&whole.end, &whole.text), "in pieces of {len}");
+    }
+    expected.assert_eq(&format!("{}\n{}", whole.text, whole.end));
+}
+
+/// The same where calls are the whole reply.
+#[track_caller]
+fn check(text: &str, expected: &Expect) {
+    check_in(Takes::WholeReplies, text, expected);
+}
