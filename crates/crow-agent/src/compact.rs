@@ -256,7 +256,7 @@ impl<'a> News<'a> {
     }
 }
 
-/// Shows nothing of what the model notes down, but that a try has to wait.
+/// Shows nothing of what the model notes down, but what a person has to know of it.
 struct Quiet<'a> {
     cx: &'a TurnCx<'a>,
 }
@@ -264,7 +264,7 @@ struct Quiet<'a> {
 impl Listener for Quiet<'_> {
     fn heard(&mut self, _: Delta<'_>) {}
 
-    fn waiting(&mut self, notice: String) {
+    fn noticed(&mut self, notice: String) {
         self.cx.client.tell(self.cx.session, Update::Notice(notice));
     }
 

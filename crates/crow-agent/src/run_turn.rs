@@ -411,7 +411,7 @@ impl Listener for Telling<'_> {
         self.cx.client.tell(self.cx.session, update);
     }
 
-    fn waiting(&mut self, notice: String) {
+    fn noticed(&mut self, notice: String) {
         self.cx.client.tell(self.cx.session, Update::Notice(notice));
     }
 

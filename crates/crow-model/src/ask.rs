@@ -6,6 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
+use crow_core::leaked::{Sieve, spelled};
 use crow_core::{Delta, Ended, Failure, FailureKind, ForModel, ModelEvent, Reply, ReplyBuilder, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response};
@@ -16,7 +17,7 @@ use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers, is_near};
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
-use crate::{Api, Http, ModelSettings, chat, responses};
+use crate::{Api, Http, ModelSettings, ToolCalls, chat, leaked, responses};
 
 /// A model may think for minutes before its first word; a stream silent for longer is dead.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -44,8 +45,8 @@ const CODE_OF_STREAM: u16 = 200;
 pub trait Listener: Send {
     /// Takes the next words.
     fn heard(&mut self, delta: Delta<'_>);
-    /// Takes a notice that the next try has to wait.
-    fn waiting(&mut self, notice: String);
+    /// Takes a notice for the person: the next try has to wait, or the reply was not taken as it came.
+    fn noticed(&mut self, notice: String);
     /// Waits until more can be taken; a slow listener slows the stream.
     fn room(&mut self) -> impl Future<Output = ()> + Send;
 }
@@ -81,21 +82,21 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
             begin_max: if is_near(request.url()) { QUEUE_MAX } else { IDLE_MAX },
             cut: Box::pin(cut.cancelled()),
             reply: ReplyBuilder::new(ask.seq).by(ask.settings.id()),
+            sieve: leaked::sieve(ask.settings, ask.tools),
             was_heard: false,
             said_before: &mut said_before,
         };
         let ended = one.run(client, again, listener).await;
-        let Try { reply, was_heard, .. } = one;
         let tried = match ended {
-            TryEnd::Over(ended) => return reply.end(ended),
+            TryEnd::Over(ended) => return one.end(ask, ended, listener),
             TryEnd::Failed(tried) => tried,
         };
         n_failed += 1;
         let retries_max = ask.settings.retries_max;
-        let wait = next_try(n_failed, retries_max, &tried, jitter()).filter(|_| !was_heard);
-        let Some(wait) = wait else { return reply.end(Ended::Failed(tried.failure)) };
+        let wait = next_try(n_failed, retries_max, &tried, jitter()).filter(|_| !one.was_heard);
+        let Some(wait) = wait else { return one.end(ask, Ended::Failed(tried.failure), listener) };
         tracing::debug!(kind = %tried.failure.kind, n_failed, "asking the model again");
-        listener.waiting(notice(&tried, wait, n_failed, retries_max));
+        listener.noticed(notice(&tried, wait, n_failed, retries_max));
         tokio::select! {
             biased;
             () = cut.cancelled() => return ReplyBuilder::new(ask.seq).end(Ended::Cancelled),
@@ -105,19 +106,31 @@ pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &
 }
 
 fn request_of(ask: Ask<'_>) -> Result<Request, Failure> {
+    if ask.settings.tool_calls == ToolCalls::Text {
+        let spelled = spelled(ask.transcript, ask.tools).map_err(|error| unwritten(&error))?;
+        let transcript = spelled.for_model().map_err(|open| unwritten(&open))?;
+        return request_with_tools(Ask { transcript, tools: &[], ..ask });
+    }
+    request_with_tools(ask)
+}
+
+/// The request for a provider that takes tools, if there are any.
+fn request_with_tools(ask: Ask<'_>) -> Result<Request, Failure> {
     let provider = &ask.settings.provider;
     let (path, body): (&[&str], _) = match provider.api {
         Api::Chat => (&["chat", "completions"], chat::body(ask.settings, ask.transcript, ask.tools)),
         Api::Responses => (&["responses"], responses::body(ask.settings, ask.transcript, ask.tools)),
     };
-    let body = body.map_err(|error| {
-        Failure::new(FailureKind::Internal, format!("the request could not be written: {error}"))
-    })?;
+    let body = body.map_err(|error| unwritten(&error))?;
     let mut request = Request::new(Method::POST, address(provider, path)?);
     *request.headers_mut() = headers(provider)?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     *request.body_mut() = Some(body.into());
     Ok(request)
+}
+
+fn unwritten(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Internal, format!("the request could not be written: {error}"))
 }
 
 /// A number from 0 to 1 by chance; the hasher's keys are as good as any.
@@ -147,6 +160,7 @@ struct Try<'a> {
     begin_max: Duration,
     cut: Pin<Box<WaitForCancellationFuture<'a>>>,
     reply: ReplyBuilder,
+    sieve: Sieve<'a>,
     /// A person has seen something of this try.
     was_heard: bool,
     /// Status and body of the refusal before.
@@ -219,8 +233,7 @@ impl Try<'_> {
                 idle_max = IDLE_MAX;
                 idle.as_mut().reset(heard_at + idle_max);
             }
-            let fed = decoder
-                .feed(&bytes, &mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
+            let fed = decoder.feed(&bytes, &mut |event| self.hear(listener, event));
             fed.map_err(|error| self.bad_stream(&error))?;
             if self.reply.n_bytes() > REPLY_BYTES_MAX {
                 return Ok(TryEnd::Over(Ended::OutputLimit));
@@ -235,7 +248,7 @@ impl Try<'_> {
                 break;
             }
         }
-        let finish = decoder.end(&mut |event| hear(&mut self.reply, &mut self.was_heard, listener, event));
+        let finish = decoder.end(&mut |event| self.hear(listener, event));
         let finish = finish.map_err(|error| match (error, broken) {
             (StreamError::Cut, Some(broken)) => self.asked.no_answer(broken).into(),
             (error, _) => self.bad_stream(&error),
@@ -271,6 +284,31 @@ impl Try<'_> {
         is_same
     }
 
+    fn hear(&mut self, listener: &mut impl Listener, event: ModelEvent<'_>) {
+        let Self { sieve, reply, was_heard, .. } = self;
+        sieve.on_event(event, &mut |event| {
+            if let Some(delta) = reply.on_event(event) {
+                *was_heard = true;
+                listener.heard(delta);
+            }
+        });
+    }
+
+    /// Ends the reply: what waited is shown, or it was a call.
+    fn end(self, ask: Ask<'_>, ended: Ended, listener: &mut impl Listener) -> Reply {
+        let Self { sieve, mut reply, .. } = self;
+        let leaked = sieve.end(&ended, ask.transcript, &mut |event| {
+            if let Some(delta) = reply.on_event(event) {
+                listener.heard(delta);
+            }
+        });
+        let reply = reply.end(ended);
+        if let Some(notice) = leaked::notice(&leaked, &reply, ask) {
+            listener.noticed(notice);
+        }
+        reply
+    }
+
     fn bad_stream(&mut self, error: &StreamError) -> TryEnd {
         let is_same = match error {
             StreamError::Provider(body) => self.is_said_again(CODE_OF_STREAM, body.clone()),
@@ -279,13 +317,6 @@ impl Try<'_> {
         let tried = self.asked.bad_stream(error, is_same);
         tracing::debug!(kind = %tried.failure.kind, is_cut = tried.cause == Cause::BrokeOff, "the stream failed");
         tried.into()
-    }
-}
-
-fn hear(reply: &mut ReplyBuilder, was_heard: &mut bool, listener: &mut impl Listener, event: ModelEvent<'_>) {
-    if let Some(delta) = reply.on_event(event) {
-        *was_heard = true;
-        listener.heard(delta);
     }
 }
 

@@ -10,6 +10,7 @@ mod models;
 
 mod chat;
 mod decoder;
+mod leaked;
 mod parts;
 mod responses;
 mod sse;

@@ -28,8 +28,8 @@ impl Listener for Ears {
         self.0.try_send(line).expect("the test hears all");
     }
 
-    fn waiting(&mut self, notice: String) {
-        self.0.try_send(format!("waiting: {notice}")).expect("the test hears all");
+    fn noticed(&mut self, notice: String) {
+        self.0.try_send(format!("notice: {notice}")).expect("the test hears all");
     }
 
     async fn room(&mut self) {}
@@ -161,8 +161,8 @@ async fn a_busy_provider_is_asked_again() {
         text "Hello"
         "#,
         expect![[r#"
-            waiting: the provider is busy (429); trying again in 1 s (1 of 3)
-            waiting: the provider is in trouble (503); trying again now (2 of 3)
+            notice: the provider is busy (429); trying again in 1 s (1 of 3)
+            notice: the provider is in trouble (503); trying again now (2 of 3)
             text Hello
             = "" "Hello" Normally
         "#]],
@@ -176,9 +176,9 @@ async fn tries_come_to_an_end() {
     check(
         [busy; 4].join("\n").as_str(),
         expect![[r#"
-            waiting: the provider is in trouble (503); trying again now (1 of 3)
-            waiting: the provider is in trouble (503); trying again now (2 of 3)
-            waiting: the provider is in trouble (503); trying again now (3 of 3)
+            notice: the provider is in trouble (503); trying again now (1 of 3)
+            notice: the provider is in trouble (503); trying again now (2 of 3)
+            notice: the provider is in trouble (503); trying again now (3 of 3)
             = "" "" provider_overloaded: `acme` is overloaded or broken for `acme-9` (503): no …; try again later
         "#]],
     )
@@ -187,7 +187,7 @@ async fn tries_come_to_an_end() {
     check(
         [broken; 2].join("\n").as_str(),
         expect![[r#"
-            waiting: the provider is in trouble (500); trying again now (1 of 3)
+            notice: the provider is in trouble (500); trying again now (1 of 3)
             = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
         "#]],
     )
@@ -199,7 +199,7 @@ async fn a_stream_that_breaks_is_asked_again_only_before_output() {
     check(
         "cut\ntext \"Hello\"",
         expect![[r#"
-            waiting: the answer broke off; trying again in 1 s (1 of 3)
+            notice: the answer broke off; trying again in 1 s (1 of 3)
             text Hello
             = "" "Hello" Normally
         "#]],
@@ -213,6 +213,43 @@ async fn a_stream_that_breaks_is_asked_again_only_before_output() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn what_may_be_a_call_is_not_shown_before_it_is_certain() {
+    // Nobody has seen anything of the first try.
+    check(
+        r#"
+        text "{\"name\": \"re" | cut
+        text "{\"name\": \"read\"," | text " \"arguments\": {\"p\": 1}}" | usage 10 2
+        "#,
+        expect![[r#"
+            notice: the answer broke off; trying again in 1 s (1 of 3)
+            notice: `big` wrote its call of `read` as text; it is run as a call (`tool_calls: native` turns that off)
+            = "" "" call-1-0:read{"p": Number(1)} 10+2 Normally
+        "#]],
+    )
+    .await;
+    check(r#"text "{\"name\": \"re" | text "d\", or so.""#, expect![[r#"
+        text {"name": "red", or so.
+        = "" "{\"name\": \"red\", or so." Normally
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn a_model_that_writes_its_calls_is_told_of_tools_in_words() {
+    let server =
+        ModelServer::start(r#"text "<tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>""#);
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let settings = ModelSettings { tool_calls: crow_model::ToolCalls::Text, ..settings(server.base_url()) };
+    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    assert_eq!(show(&reply), r#"= "" "" call-1-0:read{} Normally"#);
+    assert_eq!(heard.recv().await, None);
+    assert_eq!(server.refused(), [""; 0]);
+    let request = &server.requests()[0];
+    assert_eq!(request.get("tools"), None);
+    let system = request["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("## read\n\nReads.\n\nIts arguments: {\"type\":\"object\"}"), "{system}");
 }
 
 #[tokio::test]
@@ -312,7 +349,7 @@ async fn a_cut_ends_a_wait() {
     let cutting = async {
         assert_eq!(
             heard.recv().await.unwrap(),
-            "waiting: the provider is busy (429); trying again in 100 s (1 of 3)"
+            "notice: the provider is busy (429); trying again in 100 s (1 of 3)"
         );
         cut.cancel();
     };

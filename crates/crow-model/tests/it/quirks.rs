@@ -96,11 +96,11 @@ async fn a_server_with_one_slot_may_be_busy_with_others() {
     check_acts(
         vec![wait(700), send(HEAD), wait(700), send(WORDS)],
         expect![[r#"
-        waiting: `acme` has not begun to answer for 300 s; it may be busy with another request
-        waiting: `acme` has not begun to answer for 600 s; it may be busy with another request
-        text Hello
-        = "" "Hello" Normally
-    "#]],
+            notice: `acme` has not begun to answer for 300 s; it may be busy with another request
+            notice: `acme` has not begun to answer for 600 s; it may be busy with another request
+            text Hello
+            = "" "Hello" Normally
+        "#]],
     )
     .await;
 }
@@ -110,13 +110,13 @@ async fn a_queue_has_an_end() {
     check_acts(
         vec![wait(4000)],
         expect![[r#"
-        waiting: `acme` has not begun to answer for 300 s; it may be busy with another request
-        waiting: `acme` has not begun to answer for 600 s; it may be busy with another request
-        waiting: `acme` has not begun to answer for 900 s; it may be busy with another request
-        waiting: `acme` has not begun to answer for 1200 s; it may be busy with another request
-        waiting: `acme` has not begun to answer for 1500 s; it may be busy with another request
-        = "" "" connection: `acme` sent nothing for 1800 s; try again
-    "#]],
+            notice: `acme` has not begun to answer for 300 s; it may be busy with another request
+            notice: `acme` has not begun to answer for 600 s; it may be busy with another request
+            notice: `acme` has not begun to answer for 900 s; it may be busy with another request
+            notice: `acme` has not begun to answer for 1200 s; it may be busy with another request
+            notice: `acme` has not begun to answer for 1500 s; it may be busy with another request
+            = "" "" connection: `acme` sent nothing for 1800 s; try again
+        "#]],
     )
     .await;
 }
@@ -138,7 +138,7 @@ async fn a_stream_that_falls_silent_is_dead() {
 async fn a_history_that_a_server_cannot_read_fails_for_good() {
     let broken = r#"header "retry-after" "0" | status 500 {"error":{"code":500,"message":"Failed to parse tool call arguments as JSON: unexpected end of input","type":"server_error"}}"#;
     check([broken; 2].join("\n").as_str(), expect![[r#"
-        waiting: the provider is in trouble (500); trying again now (1 of 3)
+        notice: the provider is in trouble (500); trying again now (1 of 3)
         = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON: unexpected end of input; use another model
     "#]]).await;
 }
@@ -149,7 +149,7 @@ async fn an_error_inside_a_stream_that_comes_again_is_for_good() {
         b"data: {\"error\":{\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}}\n\n".to_vec(),
     )]);
     check(Script::new([broken.clone(), broken]), expect![[r#"
-        waiting: the provider is in trouble (500); trying again in 1 s (1 of 3)
+        notice: the provider is in trouble (500); trying again in 1 s (1 of 3)
         = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
     "#]]).await;
 }
@@ -173,7 +173,7 @@ async fn a_call_that_a_provider_could_not_read_is_asked_for_again() {
         call read {"p": 1}
         "#,
         expect![[r#"
-            waiting: the answer broke off; trying again in 1 s (1 of 3)
+            notice: the answer broke off; trying again in 1 s (1 of 3)
             = "" "" call_0:read{"p": Number(1)} Normally
         "#]],
     )

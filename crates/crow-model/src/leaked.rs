@@ -1,0 +1,62 @@
+//! What the settings of a model say about calls that it writes as text, and what the person is told of them.
+
+use crow_core::leaked::{Leaked, Sieve, Takes};
+use crow_core::{Ended, Reply, ToolSpec};
+
+use crate::{Ask, ModelSettings, ToolCalls};
+
+/// How a reply ends whose last words are a call.
+const CALL_ENDS: [&str; 3] = ["</tool_call>", "</function>", "<|tool_calls_section_end|>"];
+
+/// Parts such calls from the words of a reply.
+pub(crate) fn sieve<'a>(settings: &ModelSettings, tools: &'a [ToolSpec]) -> Sieve<'a> {
+    let takes = match settings.tool_calls {
+        ToolCalls::Native => Takes::Nothing,
+        ToolCalls::Auto => Takes::WholeReplies,
+        ToolCalls::Text => Takes::Endings,
+    };
+    Sieve::new(tools, takes)
+}
+
+/// What the person is told of calls that were text.
+pub(crate) fn notice(leaked: &Leaked, reply: &Reply, ask: Ask<'_>) -> Option<String> {
+    let model = &ask.settings.name;
+    match leaked {
+        // Where it was told to write them there is nothing to say.
+        Leaked::Taken(_) if ask.settings.tool_calls == ToolCalls::Text => None,
+        Leaked::Taken(tools) => {
+            let (calls, are) = if tools.len() == 1 {
+                ("call", "it is run as a call")
+            } else {
+                ("calls", "they are run as calls")
+            };
+            let tools = tools.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
+            Some(format!(
+                "`{model}` wrote its {calls} of {tools} as text; {are} (`tool_calls: native` turns that off)"
+            ))
+        }
+        Leaked::Quoted(tool) => Some(format!(
+            "`{model}` wrote a call of `{tool}` as text that stands in what it had read; it was taken for a quote and not run"
+        )),
+        Leaked::NotFitting { tool, why } => {
+            Some(format!("`{model}` wrote a call of `{tool}` as text, which was not run: {why}"))
+        }
+        Leaked::Nothing if !ends_with_call(reply) || ask.tools.is_empty() => None,
+        Leaked::Nothing => match ask.settings.tool_calls {
+            ToolCalls::Native => None,
+            ToolCalls::Auto => Some(format!(
+                "`{model}` ended its reply with a call as text; it was not run, because it is not the whole reply or \
+                 cannot be read (`tool_calls: text` in the model's settings allows words before it)"
+            )),
+            ToolCalls::Text => Some(format!("`{model}` wrote a call that cannot be read; it was not run")),
+        },
+    }
+}
+
+/// Tells whether the last words of a reply are a call.
+fn ends_with_call(reply: &Reply) -> bool {
+    let text = reply.text.trim_end();
+    reply.ended == Ended::Normally
+        && reply.calls.is_empty()
+        && CALL_ENDS.iter().any(|end| text.ends_with(end))
+}
