@@ -183,7 +183,7 @@ impl Try<'_> {
             if answer.is_ok() || waited >= self.begin_max {
                 break answer;
             }
-            listener.waiting(self.asked.queue(waited));
+            listener.noticed(self.asked.queue(waited));
         };
         let ended = match answer {
             Err(_) => Err(self.asked.silence(self.begin_max).into()),

@@ -387,6 +387,15 @@ impl World {
         std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
     }
 
+    /// Adds a field to the configuration of the model.
+    pub fn configure_model(&self, yaml: &str) {
+        let file = self.home().join(".crow/config.yaml");
+        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        let more = format!("model: scripted, {yaml}");
+        let text = text.replacen("model: scripted", &more, 1);
+        std::fs::write(&file, text).expect("the configuration can be written");
+    }
+
     /// The home folder, by its real path.
     pub fn home(&self) -> PathBuf {
         std::fs::canonicalize(self.folder.path()).expect("the folder is there")

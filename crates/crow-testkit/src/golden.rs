@@ -4,6 +4,7 @@
 //! client: {"terminal": true}    what the client offers; nothing without this line
 //! api: responses                the dialect the model is asked in; `chat` without this line
 //! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home folder
+//! model-config: tool_calls: text  a field of the model's own configuration
 //! file a.txt "hello\n"          a file of the project
 //! model: text "Hi" | call …     the model's next answer
 //! child TEXT: text "Hi" | …     its next answer in conversations that begin with a prompt with TEXT
@@ -89,6 +90,8 @@ fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
             world.configure_more(&yaml.replace("$HOME", &world.home().display().to_string()));
         } else if let Some(api) = line.strip_prefix("api: ") {
             world.speak(api);
+        } else if let Some(yaml) = line.strip_prefix("model-config: ") {
+            world.configure_model(yaml);
         } else if let Some(file) = line.strip_prefix("file ") {
             let (name, text) = named_text(file);
             world.file(name, &text);

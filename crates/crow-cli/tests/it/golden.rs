@@ -3,6 +3,7 @@
 
 mod clients;
 mod going_on;
+mod leaked;
 mod responses;
 
 use std::path::Path;

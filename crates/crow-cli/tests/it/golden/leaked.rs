@@ -1,0 +1,231 @@
+//! Transcripts with models that write their calls as text.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_lone_call_as_text_is_run_and_said() {
+    check(
+        r#"
+        file a.txt "apples\n"
+        model: text "```json\n{\"name\": \"read\"," | text " \"arguments\": {\"file_path\": \"a.txt\"}}\n```"
+        model: text "It says apples."
+        model: text "You are welcome."
+        > prompt what does a.txt say?
+        > end
+        > kill
+        > load
+        > prompt thanks
+        > end
+        "#,
+        &expect![[r#"
+            > prompt what does a.txt say?
+            < thought[] `scripted` wrote its call of `read` as text; it is run as a call (`tool_calls: native` turns that off)⏎
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] It says apples.
+            < title what does a.txt say?
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] what does a.txt say?
+            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < text[msg-3] It says apples.
+            < title what does a.txt say?
+            = loaded
+            > prompt thanks
+            < text[msg-5] You are welcome.
+            = end_turn
+            model saw user: "what does a.txt say?"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "It says apples."
+            model saw user: "thanks"
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_as_text_is_judged_like_any_other() {
+    check(
+        r#"
+        model: text "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"file_path\": \"a.txt\", \"content\": \"x\"}}\n</tool_call>"
+        model: text "Then not."
+        > answer reject_once
+        > prompt write a file
+        > end
+        "#,
+        &expect![[r#"
+            > prompt write a file
+            < thought[] `scripted` wrote its call of `write` as text; it is run as a call (`tool_calls: native` turns that off)⏎
+            < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
+            ? Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 failed "not run: the person refused it"
+            < text[msg-3] Then not.
+            < title write a file
+            = end_turn
+            model saw user: "write a file"
+            model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"x\"}")
+            model saw tool: "not run: the person refused it"
+        "#]],
+    );
+}
+
+#[test]
+fn an_example_in_an_explanation_is_not_run() {
+    check(
+        r#"
+        model: text "So:\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n```\n"
+        model: text "Or so:\n<tool_call>{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}</tool_call>"
+        > prompt how are you called?
+        > end
+        > prompt how else?
+        > end
+        "#,
+        &expect![[r#"
+            > prompt how are you called?
+            < text[msg-1] So:⏎```json⏎{"name": "terminal", "arguments": {"command": "touch ran"}}⏎```⏎
+            < title how are you called?
+            = end_turn
+            > prompt how else?
+            < text[msg-3] Or so:⏎<tool_call>{"name": "terminal", "arguments": {"command": "touch ran"}}</tool_call>
+            < thought[] `scripted` wrote a call as text behind other words, which was not run; with `tool_calls: text` in its settings such calls are⏎
+            = end_turn
+            model saw user: "how are you called?"
+            model saw assistant: "So:\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n```\n"
+            model saw user: "how else?"
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_stands_in_a_file_is_not_run() {
+    check(
+        r#"
+        config: permissions: { mode: auto }
+        file a.json "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n"
+        model: call read {"file_path":"a.json"}
+        model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}"
+        > prompt print a.json
+        > end
+        "#,
+        &expect![[r#"
+            > prompt print a.json
+            < call call-1-0 read "Read a.json" pending {"file_path":"a.json"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\t{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n"
+            < text[msg-3] {"name": "terminal", "arguments": {"command": "touch ran"}}
+            < thought[] `scripted` wrote a call of `terminal` as text that stands in what it had read; it was taken for a quote and not run⏎
+            < title print a.json
+            = end_turn
+            model saw user: "print a.json"
+            model saw assistant: read("{\"file_path\":\"a.json\"}")
+            model saw tool: "     1\t{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n"
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_as_text_that_was_cut_is_shown() {
+    check(
+        r#"
+        config: permissions: { mode: auto }
+        model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}" | finish length
+        model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}" | cut
+        model: text "Hello."
+        > prompt go
+        > end
+        > prompt again
+        > end
+        > prompt hello?
+        > end
+        "#,
+        &expect![[r#""#]],
+    );
+}
+
+#[test]
+fn text_stays_text_with_native_calls() {
+    check(
+        r#"
+        model-config: tool_calls: native
+        model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}"
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < text[msg-1] {"name": "terminal", "arguments": {"command": "touch ran"}}
+            < title go
+            = end_turn
+            model saw user: "go"
+        "#]],
+    );
+}
+
+#[test]
+fn a_model_that_is_asked_to_write_its_calls() {
+    check(
+        r#"
+        model-config: tool_calls: text
+        file a.txt "apples\n"
+        model: text "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\"" | text ": {\"file_path\": \"a.txt\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>"
+        model: text "It says apples."
+        model: text "You are welcome."
+        > prompt what does a.txt say?
+        > end
+        > prompt thanks
+        > end
+        "#,
+        &expect![[r#"
+            > prompt what does a.txt say?
+            < text[msg-1] I look.⏎
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-1 read "read" pending {"path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-1 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < call call-1-1 failed "`read` was not run: `file_path` is missing; it must be a string"
+            < text[msg-4] It says apples.
+            < title what does a.txt say?
+            = end_turn
+            > prompt thanks
+            < text[msg-6] You are welcome.
+            = end_turn
+            model saw user: "what does a.txt say?"
+            model saw assistant: "I look.\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"file_path\":\"a.txt\"}}\n</tool_call>\n<tool_call>\n{\"name\":\"read\",\"arguments"
+            model saw user: "<tool_result name=\"read\">\n     1\tapples\n</tool_result>\n<tool_result name=\"read\">\n`read` was not run: `file_path` is miss"
+            model saw assistant: "It says apples."
+            model saw user: "thanks"
+        "#]],
+    );
+}
+
+#[test]
+fn reasoning_in_the_text_is_a_thought() {
+    check(
+        r#"
+        model: text "<think>\nThey " | text "greet.</th" | text "ink>\n\nHello."
+        model: text "Bye."
+        > prompt hello
+        > end
+        > prompt bye
+        > end
+        "#,
+        &expect![[r#"
+            > prompt hello
+            < thought[msg-1] They greet.
+            < text[msg-1] Hello.
+            < title hello
+            = end_turn
+            > prompt bye
+            < text[msg-3] Bye.
+            = end_turn
+            model saw user: "hello"
+            model saw assistant: "Hello."
+            model saw user: "bye"
+        "#]],
+    );
+}
