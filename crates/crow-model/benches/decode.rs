@@ -4,7 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crow_core::ModelEvent;
+use crow_core::leaked::{Sieve, Takes};
+use crow_core::{ModelEvent, ToolSpec};
 use crow_model::{Api, Decoder};
 
 const N_CHUNKS: u32 = 200_000;
@@ -17,10 +18,32 @@ fn main() {
         r#""delta":{"content":" words"},"logprobs":null,"finish_reason":null}]}"#,
         "\n\n"
     );
+    let parameters = serde_json::json!({"type": "object"});
+    let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
+    for (name, takes) in [("text is text", Takes::Nothing), ("calls are looked for", Takes::WholeReplies)] {
+        let best = (0..N_ROUNDS).map(|_| words(&tools, takes)).fold(f64::INFINITY, f64::min);
+        println!("{name}: {best:.1} ns for a piece of text behind the first");
+    }
     for (name, cut) in [("whole", chunk.len()), ("cut in two", chunk.len() / 2)] {
         let best = (0..N_ROUNDS).map(|_| round(chunk.as_bytes(), cut)).fold(f64::INFINITY, f64::min);
         println!("{name}: {best:.0} ns for a chunk of {} bytes", chunk.len());
     }
+}
+
+/// What it costs to look for calls in words.
+fn words(tools: &[ToolSpec], takes: Takes) -> f64 {
+    let mut sieve = Sieve::new(tools, takes);
+    let mut n_bytes = 0;
+    let start = Instant::now();
+    for _ in 0..N_CHUNKS {
+        sieve.on_event(black_box(ModelEvent::Text(" words")), &mut |event| {
+            if let ModelEvent::Text(text) = event {
+                n_bytes += text.len();
+            }
+        });
+    }
+    assert_eq!(n_bytes, N_CHUNKS as usize * " words".len());
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(N_CHUNKS)
 }
 
 fn round(chunk: &[u8], cut: usize) -> f64 {
