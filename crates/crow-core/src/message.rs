@@ -153,6 +153,22 @@ impl Usage {
         Self { input, output, ..Self::default() }
     }
 
+    /// Adds what something else took. The cost is what is known of it.
+    #[must_use]
+    pub fn and(self, more: Self) -> Self {
+        let cost = match (self.cost, more.cost) {
+            (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
+            (cost, more) => cost.or(more),
+        };
+        Self {
+            input: self.input.saturating_add(more.input),
+            output: self.output.saturating_add(more.output),
+            cached: self.cached.saturating_add(more.cached),
+            cache_written: self.cache_written.saturating_add(more.cache_written),
+            cost,
+        }
+    }
+
     /// Counts the tokens now in context.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)

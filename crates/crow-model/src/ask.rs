@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers, is_near};
+use crate::price::priced;
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
 use crate::{Api, Http, ModelSettings, ToolCalls, chat, leaked, responses};
 
@@ -66,6 +67,11 @@ pub struct Ask<'a> {
 
 /// Asks a model. Whatever goes wrong, the reply says so in how it ended.
 pub async fn ask(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &CancellationToken) -> Reply {
+    let reply = asked(http, ask, listener, cut).await;
+    Reply { usage: reply.usage.map(|usage| priced(usage, ask.settings.price)), ..reply }
+}
+
+async fn asked(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &CancellationToken) -> Reply {
     let request = match request_of(ask) {
         Ok(request) => request,
         Err(failure) => return ReplyBuilder::new(ask.seq).end(Ended::Failed(failure)),

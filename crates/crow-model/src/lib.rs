@@ -16,6 +16,7 @@ mod responses;
 mod sse;
 
 mod failure;
+mod price;
 mod retry;
 
 #[cfg(test)]

@@ -1,0 +1,60 @@
+use crow_core::Usage;
+
+use super::priced;
+use crate::Price;
+
+/// A price in dollars for a million tokens: read, written, out of the cache, into it.
+fn price(input: f64, output: f64, cached: Option<f64>, cache_written: Option<f64>) -> Price {
+    Price { input, output, cached, cache_written }
+}
+
+/// Checks what `input output cached cache_written` tokens cost.
+#[track_caller]
+fn check(price: Price, [input, output, cached, cache_written]: [u64; 4], expected: Option<u64>) {
+    let usage = Usage { input, output, cached, cache_written, cost: None };
+    assert_eq!(price.of(usage), expected, "{price:?} {usage:?}");
+}
+
+#[test]
+fn each_part_has_its_price() {
+    let plain = price(3.0, 15.0, None, None);
+    check(plain, [0, 0, 0, 0], Some(0));
+    check(plain, [1, 0, 0, 0], Some(3_000));
+    check(plain, [0, 1, 0, 0], Some(15_000));
+    check(plain, [1_000_000, 1_000_000, 0, 0], Some(18_000_000_000));
+    // Without prices of their own, tokens of the cache cost what others do.
+    check(plain, [1000, 0, 600, 300], Some(3_000_000));
+
+    let cached = price(3.0, 15.0, Some(0.3), Some(3.75));
+    check(cached, [1000, 10, 600, 300], Some(100 * 3_000 + 600 * 300 + 300 * 3_750 + 10 * 15_000));
+    check(cached, [600, 0, 600, 0], Some(180_000));
+}
+
+#[test]
+fn small_prices_are_not_lost() {
+    check(price(0.0, 0.0, None, None), [1_000_000, 5, 0, 0], Some(0));
+    check(price(0.0375, 0.15, None, None), [1, 1, 0, 0], Some(188));
+    check(price(0.0001, 0.0001, None, None), [12, 0, 0, 0], Some(1));
+}
+
+#[test]
+fn no_server_and_no_price_breaks_it() {
+    let dear = price(3.0, 15.0, Some(0.3), Some(3.75));
+    // More out of the cache than was read.
+    check(dear, [10, 0, u64::MAX, u64::MAX], Some(3_000));
+    check(dear, [10, 0, 4, u64::MAX], Some(4 * 300 + 6 * 3_750));
+    check(dear, [u64::MAX, u64::MAX, 0, 0], Some(u64::MAX));
+    check(price(f64::MAX, f64::MAX, None, None), [u64::MAX, 1, 0, 0], Some(u64::MAX));
+    check(price(f64::NAN, 1.0, None, None), [1, 1, 0, 0], None);
+    check(price(1.0, f64::INFINITY, None, None), [1, 0, 0, 0], None);
+    check(price(1.0, 1.0, Some(-1.0), None), [1, 0, 1, 0], None);
+}
+
+#[test]
+fn what_the_provider_says_it_cost_stands() {
+    let usage = Usage { cost: Some(7), ..Usage::new(1, 1) };
+    assert_eq!(priced(usage, Some(price(3.0, 15.0, None, None))), usage);
+    assert_eq!(priced(Usage::new(1, 1), None), Usage::new(1, 1));
+    let priced = priced(Usage::new(1, 1), Some(price(3.0, 15.0, None, None)));
+    assert_eq!(priced, Usage { cost: Some(18_000), ..Usage::new(1, 1) });
+}
