@@ -169,7 +169,12 @@ impl Usage {
         }
     }
 
-    /// Counts the tokens now in context.
+    /// Counts the tokens now in context, unless the server has only pretended to.
+    pub fn context(self) -> Option<u64> {
+        (self.input > 0).then(|| self.total())
+    }
+
+    /// Counts the tokens read and written.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::compaction::{Fill, foreword, of_entry, of_outcome, of_prompt, of_text, plausible, removed};
-use crate::{Call, CallId, Compaction, Facets, MessageId, Outcome, Prompt, Reply};
+use crate::{Call, CallId, Compaction, Facets, MessageId, Outcome, Prompt, Reply, Usage};
 
 /// One step of a conversation, as it is stored and replayed.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,16 @@ pub enum Entry {
         /// What came of it.
         outcome: Outcome,
     },
+}
+
+impl Entry {
+    /// What a reply took, as its provider counted.
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Reply(reply) => reply.usage,
+            Self::Prompt(_) | Self::Result { .. } => None,
+        }
+    }
 }
 
 /// A valid conversation.
@@ -251,11 +261,8 @@ impl Transcript {
             if by.is_some_and(|by| self.first + (index as u64) < by.at) {
                 break;
             }
-            if let Entry::Reply(Reply { usage: Some(usage), .. }) = entry
-                // Some servers send a usage of nothing.
-                && usage.input > 0
-            {
-                return Some(plausible(usage.total(), measured.saturating_sub(later)).saturating_add(later));
+            if let Some(tokens) = entry.usage().and_then(Usage::context) {
+                return Some(plausible(tokens, measured.saturating_sub(later)).saturating_add(later));
             }
             later += self.tokens_of(entry);
         }

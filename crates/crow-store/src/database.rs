@@ -1,5 +1,6 @@
 //! One open database: every statement there is, written once for all of them.
 
+mod asides;
 mod blobs;
 mod brought;
 mod changes;
@@ -84,7 +85,8 @@ impl Database {
                 },
             )?;
             let compactions = compactions::in_force(sql, session)?;
-            Ok(Some(Stored { session: row, system_prompt, entries, compactions, unfinished: None }))
+            let asides = asides::of(sql, session)?;
+            Ok(Some(Stored { session: row, system_prompt, entries, compactions, asides, unfinished: None }))
         })
     }
 

@@ -33,8 +33,8 @@ pub use error::{Holder, StoreError};
 pub use name::invent_name;
 pub use postgres::ServerAddress;
 pub use session::{
-    BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker, Stored,
-    Timestamp, Tip,
+    Aside, BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker,
+    Stored, Timestamp, Tip,
 };
 pub use speckit::{SpeckitEvent, SpeckitRow};
 pub use sqlite::{Salvaged, copy_python_database, salvage};

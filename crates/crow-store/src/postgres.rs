@@ -23,10 +23,11 @@ use crate::{
 };
 
 /// Each brings the tables from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/postgres/0001_sessions.sql"),
     include_str!("../migrations/postgres/0002_tasks.sql"),
     include_str!("../migrations/postgres/0003_speckit.sql"),
+    include_str!("../migrations/postgres/0004_asides.sql"),
 ];
 /// A server that takes longer is not there for a person who waits.
 const CONNECT_MAX: Duration = Duration::from_secs(10);

@@ -39,11 +39,8 @@ pub(crate) struct Row {
 pub(crate) fn write(entry: &Entry) -> Result<Row, serde_json::Error> {
     let kept = Kept::of(entry);
     let data = serde_json::to_string(&MessageRow::of(entry, &kept)?)?;
-    let usage = match entry {
-        Entry::Reply(reply) => reply.usage,
-        Entry::Prompt(_) | Entry::Result { .. } => None,
-    };
-    Ok(Row { role: speaker(entry).as_str(), data, usage, text: searched(entry), images: kept.into_images() })
+    let (role, usage) = (speaker(entry).as_str(), entry.usage());
+    Ok(Row { role, data, usage, text: searched(entry), images: kept.into_images() })
 }
 
 /// Reads an entry back, with its images where they are given.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crow_core::{Compaction, Entry, Mode, Reply, SessionId, ThoughtLevel};
+use crow_core::{Compaction, Entry, Mode, Reply, SessionId, ThoughtLevel, Usage};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,8 +71,27 @@ pub struct Stored {
     pub entries: Vec<Entry>,
     /// Its compactions that were not taken back, oldest first; the newest tells what the model sees.
     pub compactions: Vec<Compaction>,
+    /// What questions to a model took that are no messages, in their order.
+    pub asides: Vec<Aside>,
     /// What a reply after them came to whose end was never stored.
     pub unfinished: Option<Reply>,
+}
+
+/// What a question to a model took that is no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aside {
+    /// The place of the message that came next.
+    pub seq: u64,
+    /// How many tokens, and what they cost.
+    pub usage: Usage,
+}
+
+impl Stored {
+    /// What all replies of the session and the questions beside them took.
+    pub fn bill(&self) -> Usage {
+        let replies = self.entries.iter().filter_map(Entry::usage);
+        replies.chain(self.asides.iter().map(|aside| aside.usage)).fold(Usage::default(), Usage::and)
+    }
 }
 
 /// Where a session stands.

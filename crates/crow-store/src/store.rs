@@ -10,7 +10,7 @@ mod tasks;
 
 use std::{collections::HashSet, io, path::Path, sync::Arc, thread};
 
-use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel};
+use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel, Usage};
 use tokio::sync::{mpsc, oneshot};
 
 pub use self::rights::{Attending, Writer};
@@ -148,6 +148,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Compaction>, StoreError> {
         self.write(writer, move |database, session| database.undo_compaction(session, now)).await
+    }
+
+    /// Remembers what a question to a model took that is no message.
+    pub async fn note_aside(&self, writer: &Writer, usage: Usage, now: Timestamp) -> Result<(), StoreError> {
+        self.write(writer, move |database, session| database.note_aside(session, usage, now)).await
     }
 
     /// Keeps what is at a path before it is changed.

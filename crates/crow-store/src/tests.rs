@@ -8,8 +8,9 @@ mod tasks;
 use self::kept::{
     a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
     changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
-    one_image_is_kept_once, search_stays_in_a_session_and_goes_on, the_newest_compaction_in_force_counts,
-    the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
+    one_image_is_kept_once, questions_aside_are_on_the_bill, search_stays_in_a_session_and_goes_on,
+    the_newest_compaction_in_force_counts, the_tables_are_as_they_are_told,
+    what_a_session_started_goes_with_it, what_is_old_is_pruned,
 };
 use self::speckit::{
     a_session_stands_somewhere_in_spec_kit, spec_kit_goes_with_its_session, what_commands_came_to_is_listed,
@@ -118,6 +119,7 @@ on_both! {
     a_draft_outlives_its_process
     the_newest_compaction_in_force_counts
     a_copy_goes_its_own_way
+    questions_aside_are_on_the_bill
     changes_of_the_last_turn_come_back
     families_are_listed
     what_is_old_is_pruned

@@ -43,6 +43,10 @@ impl Database {
                  SELECT $1, generation, old_first, new_first, n_messages, summary, said, pruned, tokens_before,
                      tokens_after, created, undone
                  FROM compaction_history WHERE session_id = $2",
+                "INSERT INTO asides (session_id, seq, input_tokens, output_tokens, cached_tokens,
+                     cache_written_tokens, cost, created)
+                 SELECT $1, seq, input_tokens, output_tokens, cached_tokens, cache_written_tokens, cost, created
+                 FROM asides WHERE session_id = $2 ORDER BY id",
                 "INSERT INTO blob_uses (session_id, hash, purpose)
                  SELECT $1, hash, purpose FROM blob_uses WHERE session_id = $2 AND purpose = 'image'",
                 "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)

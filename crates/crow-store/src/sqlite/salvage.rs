@@ -58,7 +58,7 @@ fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let step = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
     let saved = fill(&from, &step).map_err(in_new)?;
     tasks(&from, &step).map_err(in_new)?;
-    speckit(&from, &step).map_err(in_new)?;
+    beside_sessions(&from, &step).map_err(in_new)?;
     step.commit().map_err(in_new)?;
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
@@ -163,11 +163,25 @@ fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     })
 }
 
-/// Where the sessions that were saved stand in Spec Kit, and what its commands came to there.
-fn speckit(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+/// Where the sessions that were saved stand in Spec Kit, and what its commands came to there; what they asked a model
+/// aside.
+fn beside_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+    const ASIDE: [&str; 9] = [
+        "session_id",
+        "id",
+        "seq",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "cache_written_tokens",
+        "cost",
+        "created",
+    ];
     const ROW: [&str; 5] = ["session_id", "project_root", "feature_dir", "last_command", "updated"];
     const EVENT: [&str; 7] = ["session_id", "id", "ts", "command", "args_sha", "outcome", "files"];
-    for (table, columns) in [("speckit_session", &ROW[..]), ("speckit_event", &EVENT[..])] {
+    for (table, columns) in
+        [("speckit_session", &ROW[..]), ("speckit_event", &EVENT[..]), ("asides", &ASIDE[..])]
+    {
         scan(from, table, columns, |values| {
             let is_saved = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
             match to.prepare_cached(is_saved)?.query_row([&values[0]], |row| row.get(0))? {

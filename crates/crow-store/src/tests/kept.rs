@@ -1,9 +1,9 @@
 //! What is kept of a session beside its messages, and what is done with sessions as a whole.
 
-use crow_core::{CallId, Compaction, ContentHash, Entry, MessageId, Part, Prompt, SessionId};
+use crow_core::{CallId, Compaction, ContentHash, Entry, MessageId, Part, Prompt, SessionId, Usage};
 
 use super::{Place, begin, named, prompt, put, reply, say, session_in, words};
-use crate::{Before, NewFileChange, NewSession, Range, SearchQuery, StoreError, Timestamp, hashing};
+use crate::{Aside, Before, NewFileChange, NewSession, Range, SearchQuery, StoreError, Timestamp, hashing};
 
 pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
     let store = place.open().await;
@@ -84,6 +84,31 @@ pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
     }
     assert_eq!(store.tip(&session).await.unwrap().unwrap().compaction, None);
     assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
+}
+
+pub(super) async fn questions_aside_are_on_the_bill(place: Place) {
+    let store = place.open().await;
+    let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
+    let (asked, dear) = (Usage::new(5, 1), Usage { cached: 2, cost: Some(u64::MAX - 9), ..Usage::new(7, 3) });
+    say(&store, &session, 0, "hello").await.unwrap();
+    let writer = store.begin_writing(&session).await.unwrap();
+    store.note_aside(&writer, asked, Timestamp(5)).await.unwrap();
+    let mut said = reply(1, "hi");
+    if let Entry::Reply(said) = &mut said {
+        said.usage = Some(Usage { cache_written: 4, cost: Some(9), ..Usage::new(20, 2) });
+    }
+    store.append(&writer, 1, &said, Timestamp(6)).await.unwrap();
+    store.note_aside(&writer, dear, Timestamp(7)).await.unwrap();
+    store.end_writing(writer).await;
+    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
+    let bill = Usage { cached: 2, cache_written: 4, cost: Some(u64::MAX), ..Usage::new(32, 6) };
+    for session in [&session, &copy] {
+        let stored = store.load(session).await.unwrap().unwrap();
+        assert_eq!(stored.asides, [Aside { seq: 1, usage: asked }, Aside { seq: 2, usage: dear }]);
+        assert_eq!(stored.bill(), bill);
+        store.delete(session).await.unwrap();
+    }
+    assert_eq!(place.count("asides"), 0);
 }
 
 pub(super) async fn a_copy_goes_its_own_way(place: Place) {
