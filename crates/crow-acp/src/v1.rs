@@ -152,11 +152,10 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         Update::Changed(at) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(at))
         }
-        Update::Usage { used, size, spent } => {
-            let usage = wire::UsageUpdate::new(used, size);
-            wire::SessionUpdate::UsageUpdate(
-                usage.meta(spent.filter(|_| client.depth.is_some()).and_then(tree::spent_meta)),
-            )
+        Update::Usage { used, size, spent, cost, is_guess } => {
+            let spent = spent.filter(|_| client.depth.is_some());
+            let usage = wire::UsageUpdate::new(used, size).cost(cost.map(tree::cost));
+            wire::SessionUpdate::UsageUpdate(usage.meta(tree::usage_meta(spent, is_guess)))
         }
         Update::Mode(mode) => {
             wire::SessionUpdate::CurrentModeUpdate(wire::CurrentModeUpdate::new(mode.as_str()))

@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::begin::{NewTask, goes_on, has_begun};
 use self::book::Book;
+pub(crate) use self::book::Context;
 use self::child::Order;
 pub(crate) use self::child::Wake;
 pub(crate) use self::family::{Family, Surroundings};

@@ -7,7 +7,7 @@ use crow_core::{
 };
 use crow_model::{Ask, Listener, ModelSettings};
 
-use crate::run_turn::{Conversation, TurnCx, store_failure};
+use crate::run_turn::{Conversation, IsGuess, TurnCx, store_failure};
 use crate::{clock, open, prompt};
 
 /// What the model is asked after its summary; [`Attempt::on_check`] knows the word.
@@ -114,7 +114,7 @@ async fn commit(
     let (summary, used) = (by.summary.clone(), by.tokens_after);
     let misfit = talk.transcript.compact(by).err();
     news.end(CompactionStage::Done { summary }, &text);
-    cx.client.tell(cx.session, Update::Usage { used, size: cx.window(), spent: None });
+    cx.tell_context(used, IsGuess::Yes);
     // What the model was told of skills may be gone with the rest.
     cx.stock.forget_known().await;
     match misfit {
@@ -128,10 +128,10 @@ async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, St
     let Some(by) = undone else {
         return Ok((Compacted::Nothing, "There is no compaction to take back.".to_owned()));
     };
-    open::recover(cx.kit, cx.session, talk).await?;
+    cx.children.book().bill_is(open::recover(cx.kit, cx.session, talk).await?);
     talk.transcript.set_tools(of_tools(&cx.tools().specs));
     let used = talk.transcript.fill().tokens;
-    cx.client.tell(cx.session, Update::Usage { used, size: cx.window(), spent: None });
+    cx.tell_context(used, IsGuess::Yes);
     let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));
     Ok((Compacted::Done, text))
 }
@@ -164,7 +164,11 @@ pub(crate) async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Tra
     match transcript.for_model() {
         Ok(transcript) => {
             let ask = Ask { settings: model, transcript, tools: &[], seq };
-            crow_model::ask(http, ask, &mut Quiet { cx }, cx.cut).await
+            let reply = crow_model::ask(http, ask, &mut Quiet { cx }, cx.cut).await;
+            if let Some(usage) = reply.usage {
+                cx.charge_aside(usage).await;
+            }
+            reply
         }
         Err(open) => failed(Failure::new(FailureKind::Internal, open.to_string())),
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crow_acp::{Client, Place};
 use crow_core::{
     Call, Compaction, Entry, Failure, FailureKind, ModelInfo, Options, Reply, SessionId, ThoughtLevel,
-    Transcript, Update,
+    Transcript, Update, Usage, of_tools,
 };
 use crow_model::ModelSettings;
-use crow_store::{NewSession, SessionRow, invent_name};
+use crow_store::{Aside, NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
@@ -30,6 +30,8 @@ struct StoredSession {
     /// With everything that was said.
     talk: Conversation,
     compactions: Vec<Compaction>,
+    asides: Vec<Aside>,
+    bill: Usage,
 }
 
 /// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
@@ -39,7 +41,8 @@ pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
     let id = invent_name();
     let on_disk = OnDisk::Coming(Coming::start(kit, &id, &place, standing.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
-    Opening { id, place, standing, talk, compactions: Vec::new(), title: None }
+    let (compactions, asides, bill) = (Vec::new(), Vec::new(), Usage::default());
+    Opening { id, place, standing, talk, compactions, asides, bill, title: None }
 }
 
 /// A new session on its way to the disk.
@@ -106,10 +109,10 @@ async fn render(kit: &Kit, (cwd, more_roots): (PathBuf, Vec<PathBuf>)) -> Result
 /// Opens a stored session. Calls that a crash left open stay so on disk until the next prompt: they may be at work in
 /// another process.
 pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
-    let StoredSession { row, talk, compactions } = read(kit, id).await?;
+    let StoredSession { row, talk, compactions, asides, bill } = read(kit, id).await?;
     let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name);
     let standing = Standing { mode: row.mode, model, thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, compactions, title: row.title })
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title: row.title })
 }
 
 /// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
@@ -134,7 +137,7 @@ pub(crate) async fn fork(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
 
 /// Reads a session that lives in this process, whose open calls are at work.
 pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Opening, Failure> {
-    let StoredSession { row, talk, compactions } = match read(kit, id).await {
+    let StoredSession { row, talk, compactions, asides, bill } = match read(kit, id).await {
         // It is on its way there.
         Err(failure) if failure.kind == FailureKind::SessionNotFound => {
             let standing =
@@ -146,18 +149,21 @@ pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
                 standing,
                 talk,
                 compactions: Vec::new(),
+                asides: Vec::new(),
+                bill: Usage::default(),
                 title: None,
             });
         }
         read => read?,
     };
     let standing = Standing { mode: row.mode, model: Some(row.model), thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, compactions, title: row.title })
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title: row.title })
 }
 
 /// Reads a session as it is on disk.
 async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     let stored = kit.store.load(id).await.map_err(store_failure)?.ok_or_else(|| not_found(id))?;
+    let bill = stored.bill();
     let system_prompt = match stored.system_prompt {
         // One that was brought over was told of other tools than ours.
         system_prompt if system_prompt.is_empty() => {
@@ -180,17 +186,18 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     };
     let on_disk = OnDisk::Same;
     let talk = Conversation { transcript, on_disk, unfinished, is_titled, ..Conversation::default() };
-    Ok(StoredSession { row: stored.session, talk, compactions: stored.compactions })
+    let (compactions, asides) = (stored.compactions, stored.asides);
+    Ok(StoredSession { row: stored.session, talk, compactions, asides, bill })
 }
 
-/// Reads a conversation back, whatever was in memory of what was said.
-pub(crate) async fn recover(kit: &Kit, id: &SessionId, talk: &mut Conversation) -> Result<(), Failure> {
-    let StoredSession { talk: stored, compactions, .. } = read(kit, id).await?;
+/// Reads a conversation back, whatever was in memory of what was said; gives what it has taken.
+pub(crate) async fn recover(kit: &Kit, id: &SessionId, talk: &mut Conversation) -> Result<Usage, Failure> {
+    let StoredSession { talk: stored, compactions, bill, .. } = read(kit, id).await?;
     talk.transcript = stored.transcript;
     talk.unfinished = further(talk.unfinished.take(), stored.unfinished)
         .filter(|reply| reply.id == talk.transcript.next_message());
     shorten(&mut talk.transcript, compactions);
-    Ok(())
+    Ok(bill)
 }
 
 /// Of what is known of a reply that nobody has stored, takes what came further.
@@ -224,12 +231,7 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
     let window = kit.model(opening.standing.model.as_deref()).map_or(0, |model| model.context_window);
     let unfinished = opening.talk.unfinished.clone().map(Entry::Reply);
     let mut calls: &[Call] = &[];
-    let compacted = |at: u64| {
-        let here = opening.compactions.iter().filter(|by| by.at == at);
-        for update in here.flat_map(|by| replay::compaction(by, window)) {
-            client.tell(&opening.id, update);
-        }
-    };
+    let mut bill = replay::Bill::new(window, opening);
     let transcript = &opening.talk.transcript;
     let workspace = workspace(kit, &opening.place);
     let told = |updates: Vec<Update>| updates.into_iter().for_each(|update| client.tell(&opening.id, update));
@@ -248,22 +250,23 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
         if !matches!(entry, Entry::Result { .. }) {
             told(std::mem::take(&mut plans));
         }
-        compacted(seq);
+        told(bill.compacted(seq));
         // All calls of a reply were announced before the first of them made a plan.
-        let (plan, rest): (Vec<_>, Vec<_>) = replay::updates(entry, &mut calls, window)
+        let (plan, rest): (Vec<_>, Vec<_>) = replay::updates(entry, &mut calls)
             .into_iter()
             .partition(|update| matches!(update, Update::Plan(_)));
         plans.extend(plan);
         told(rest);
+        told(bill.at(seq, entry).into_iter().collect());
         client.room().await;
     }
     told(plans);
-    compacted(transcript.next_seq());
+    told(bill.compacted(transcript.next_seq()));
     if !transcript.open_calls().is_empty() {
         for call in calls {
             let result = transcript.entries().iter().rev().find(|entry| replay::is_result(entry, call));
             match result {
-                Some(result) => told(replay::updates(result, &mut &*calls, window)),
+                Some(result) => told(replay::updates(result, &mut &*calls)),
                 None => {
                     let facets = kit.own_tools.tools.facets(call, &workspace);
                     client.tell(&opening.id, replay::open_call(call, facets, lives));
@@ -272,12 +275,34 @@ pub(crate) async fn replay(kit: &Kit, client: &Client, opening: &Opening, lives:
         }
     }
     if let Some(entry) = &unfinished {
-        told(replay::updates(entry, &mut calls, window));
+        told(replay::updates(entry, &mut calls));
+    }
+    if !is_counted(opening) {
+        let used = guessed(kit, opening);
+        client.tell(&opening.id, bill.guess(used));
     }
     if let Some(title) = opening.title.clone() {
         client.tell(&opening.id, Update::Title(title));
     }
     client.flushed(&opening.id).await;
+}
+
+/// Tells whether the newest reply, or what came after it, tells how full the context is.
+fn is_counted(opening: &Opening) -> bool {
+    let entries = opening.talk.transcript.entries();
+    let newest = entries.iter().rposition(|entry| matches!(entry, Entry::Reply(_)));
+    newest.is_none_or(|place| {
+        let is_compacted = opening.compactions.last().is_some_and(|by| by.at > place as u64);
+        is_compacted || entries[place].usage().and_then(Usage::context).is_some()
+    })
+}
+
+/// Guesses how full the context is.
+fn guessed(kit: &Kit, opening: &Opening) -> u64 {
+    let mut transcript = opening.talk.transcript.clone();
+    shorten(&mut transcript, opening.compactions.clone());
+    transcript.set_tools(of_tools(&kit.own_tools.specs));
+    transcript.fill().tokens
 }
 
 /// Makes the workspace of a session.

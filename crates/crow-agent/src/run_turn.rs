@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Part, Prompt, Reply,
-    ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, limit, of_tools,
+    ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
 use crow_speckit::Baseline;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::run_calls;
-use crate::children::{Came, Children};
+use crate::children::{Came, Children, Context};
 use crate::clock;
 use crate::compact::compact;
 use crate::go_on;
@@ -77,6 +77,15 @@ pub(crate) enum OnDisk {
     /// Nobody knows: a turn broke or could not store. The next one reads it again first.
     #[default]
     Unsure,
+}
+
+/// Whether a number of tokens is our own guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IsGuess {
+    /// Nobody has counted them.
+    Yes,
+    /// The provider has counted them.
+    No,
 }
 
 /// Whether an entry could be stored with what it claims.
@@ -327,7 +336,6 @@ impl TurnCx<'_> {
         if reply.is_empty() {
             return Ok(());
         }
-        let usage = reply.usage;
         let entry = Entry::Reply(reply);
         if let Err(failure) = self.store(talk, &entry).await {
             // It was shown; the next turn stores it, if the disk can by then.
@@ -337,15 +345,31 @@ impl TurnCx<'_> {
             }
             return Err(failure);
         }
+        let usage = entry.usage();
         believe(talk, entry)?;
         if let Some(usage) = usage {
-            let book = self.children.book();
-            let (used, size) = (usage.total(), self.window());
-            book.spend_own(used, (used, size));
-            let spent = Some(book.spent());
-            self.client.tell(self.session, Update::Usage { used, size, spent });
+            self.children.book().charge(usage);
+        }
+        match usage.and_then(Usage::context) {
+            Some(used) => self.tell_context(used, IsGuess::No),
+            // A guess is on no bill.
+            None => self.tell_context(talk.transcript.fill().tokens, IsGuess::Yes),
         }
         Ok(())
+    }
+
+    /// Tells how full the context is by now.
+    pub(crate) fn tell_context(&self, used: u64, is_guess: IsGuess) {
+        let context = Context { used, size: self.window(), is_guess: is_guess == IsGuess::Yes };
+        self.client.tell(self.session, self.children.book().filled(context));
+    }
+
+    /// Puts on the bill what a question took that is no message.
+    pub(crate) async fn charge_aside(&self, usage: Usage) {
+        self.children.book().charge(usage);
+        if let Err(error) = self.kit.store.note_aside(self.writer, usage, clock::now()).await {
+            tracing::warn!(session = %self.session, %error, "what a question to the model took is not stored");
+        }
     }
 
     /// Stores an entry, then believes it: what is in the transcript is on disk.

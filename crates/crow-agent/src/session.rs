@@ -12,8 +12,9 @@ use std::time::Duration;
 use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket, Until};
 use crow_core::{
     Compaction, Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd,
-    Update,
+    Update, Usage,
 };
+use crow_store::Aside;
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -55,6 +56,10 @@ pub(crate) struct Opening {
     pub(crate) talk: Conversation,
     /// Those in force, oldest first.
     pub(crate) compactions: Vec<Compaction>,
+    /// What questions took that are no messages.
+    pub(crate) asides: Vec<Aside>,
+    /// What it has taken so far.
+    pub(crate) bill: Usage,
     pub(crate) title: Option<String>,
 }
 
@@ -105,7 +110,7 @@ pub(crate) fn start(
     turns: TaskTracker,
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
-    let Opening { id, place, standing, mut talk, compactions, .. } = opening;
+    let Opening { id, place, standing, mut talk, compactions, bill, .. } = opening;
     open::shorten(&mut talk.transcript, compactions);
     let turn = watch::Sender::new(CancellationToken::new());
     let gone = CancellationToken::new();
@@ -125,6 +130,7 @@ pub(crate) fn start(
         sender.downgrade(),
         cut.child_token(),
     );
+    children.book().bill_is(bill);
     if let Some(door) = &door {
         door.open(&children);
     }

@@ -333,7 +333,10 @@ async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation, place: &Place) -> 
             talk.transcript = Transcript::new(coming.arrived(cx.kit, cx.session, cx.standing).await?);
             Ok(())
         }
-        recovered => recovered,
+        recovered => {
+            cx.children.book().bill_is(recovered?);
+            Ok(())
+        }
     }
 }
 

@@ -11,14 +11,14 @@ mod tree;
 
 use std::io::Write;
 
-use crow_core::{Entry, SessionId};
+use crow_core::{Entry, SessionId, Usage};
 use crow_store::{
     Address, BegunBy, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, TaskRow, Timestamp,
 };
 use serde_json::{Value, json};
 
 pub(crate) use self::{export::Form, missing::missing};
-use crate::{cli::InspectArgs, failure::Exit, table};
+use crate::{cli::InspectArgs, failure::Exit, money, table};
 
 /// A screen of sessions or hits.
 const ROWS: u32 = 20;
@@ -134,6 +134,7 @@ fn overview(
             "session": session_json(&stored.session),
             "task": tasks::json(task),
             "compactions": stored.compactions.iter().map(compactions::json).collect::<Vec<_>>(),
+            "usage": usage_json(stored.bill()),
         });
         return Ok(writeln!(out, "{}", table::json(&document))?);
     }
@@ -148,6 +149,11 @@ fn overview(
         ("created", age(row.created, now)),
         ("updated", age(row.updated, now)),
     ];
+    let bill = stored.bill();
+    if bill.total() > 0 {
+        lines.push(("tokens", format!("{} read, {} written", bill.input, bill.output)));
+    }
+    lines.extend(bill.cost.map(|cost| ("cost", money::spelled(cost))));
     lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
     if row.parent.is_some() || row.agent_type.is_some() {
         lines.push(("agent", tasks::agent(row).to_owned()));
@@ -196,6 +202,15 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "agent_type": row.agent_type,
         "agent_session_id": row.agent_session_id,
         "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
+    })
+}
+
+/// Spells tokens, and what they cost in US dollars, for scripts.
+fn usage_json(usage: Usage) -> Value {
+    let Usage { input, output, cached, cache_written, cost } = usage;
+    json!({
+        "input": input, "output": output, "cached": cached, "cache_written": cache_written,
+        "cost": cost.map(money::dollars),
     })
 }
 

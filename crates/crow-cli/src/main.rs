@@ -15,6 +15,7 @@ mod log;
 mod mcp;
 mod models;
 mod providers;
+mod money;
 mod run;
 mod sessions;
 mod settings;

@@ -126,6 +126,10 @@ pub enum Update {
         size: u64,
         /// Tokens that the session and its children have cost since it was opened.
         spent: Option<u64>,
+        /// What the session has cost, in billionths of a US dollar, where that is known.
+        cost: Option<u64>,
+        /// Whether the tokens are our own guess.
+        is_guess: bool,
     },
     /// The mode in force.
     Mode(crate::Mode),

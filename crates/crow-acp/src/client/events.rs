@@ -95,6 +95,10 @@ pub enum Heard {
         size: u64,
         /// Tokens that the session and its children have cost so far, where the agent tells.
         spent: Option<u64>,
+        /// What the session has cost so far, in billionths of a US dollar, where the agent tells.
+        cost: Option<u64>,
+        /// Whether the tokens are the agent's guess.
+        is_guess: bool,
     },
     /// The mode in force.
     Mode(String),

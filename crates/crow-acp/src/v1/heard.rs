@@ -10,7 +10,7 @@ use crow_core::{CommandInfo, Content, SessionId, Status, ToolKind};
 use sdk::v1::schema as wire;
 
 use super::permission::subject;
-use super::plan;
+use super::{plan, tree};
 use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
 
 pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
@@ -51,8 +51,14 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
         }
         wire::SessionUpdate::SessionInfoUpdate(info) => Heard::Title(info.title.value()?.clone()),
         wire::SessionUpdate::UsageUpdate(usage) => {
-            let spent = super::tree::spent(usage.meta.as_ref());
-            Heard::Usage { used: usage.used, size: usage.size, spent }
+            let meta = usage.meta.as_ref();
+            Heard::Usage {
+                used: usage.used,
+                size: usage.size,
+                spent: tree::spent(meta),
+                cost: usage.cost.as_ref().and_then(tree::heard_cost),
+                is_guess: tree::is_guess(meta),
+            }
         }
         wire::SessionUpdate::CurrentModeUpdate(mode) => Heard::Mode(mode.current_mode_id.0.to_string()),
         wire::SessionUpdate::Notice(notice) => Heard::Notice(notice.title),

@@ -20,6 +20,15 @@ const CROW: &str = "crow";
 
 const TASKS_ENDED: &str = "tasks_ended";
 
+const SPENT: &str = "spent";
+
+const ESTIMATED: &str = "estimated";
+
+/// The currency of every price.
+const DOLLARS: &str = "USD";
+
+const BILLION: f64 = 1e9;
+
 /// Asks for a place for one more child.
 #[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
 #[request(method = "_crow/claim", response = ClaimResponse)]
@@ -111,12 +120,33 @@ pub(crate) fn until(said: Option<&wire::Meta>) -> Until {
     if said == Some(TASKS_ENDED) { Until::TasksEnded } else { Until::Answered }
 }
 
-/// Spells what a session and its children have cost.
-pub(super) fn spent_meta(tokens: u64) -> Option<wire::Meta> {
-    meta(json!({ CROW: { "spent": tokens } }))
+/// Spells what a session has cost, in billionths of a dollar.
+pub(super) fn cost(billionths: u64) -> wire::Cost {
+    wire::Cost::new(billionths as f64 / BILLION, DOLLARS)
+}
+
+/// Reads what a session has cost, where it is told in dollars.
+pub(super) fn heard_cost(cost: &wire::Cost) -> Option<u64> {
+    let is_sensible = cost.currency == DOLLARS && cost.amount.is_finite() && cost.amount >= 0.0;
+    // The conversion saturates.
+    is_sensible.then(|| (cost.amount * BILLION).round() as u64)
+}
+
+/// Spells how many tokens a session and its children have cost, and that how full the context is was not counted.
+pub(super) fn usage_meta(spent: Option<u64>, is_guess: bool) -> Option<wire::Meta> {
+    let spent = spent.map(|tokens| (SPENT, json!(tokens)));
+    let guess = is_guess.then(|| (ESTIMATED, json!(true)));
+    let said: serde_json::Map<_, _> =
+        spent.into_iter().chain(guess).map(|(name, value)| (name.to_owned(), value)).collect();
+    (!said.is_empty()).then(|| meta(json!({ CROW: said }))).flatten()
 }
 
 /// Reads what a session and its children have cost.
 pub(super) fn spent(said: Option<&wire::Meta>) -> Option<u64> {
-    said?.get(CROW)?.get("spent")?.as_u64()
+    said?.get(CROW)?.get(SPENT)?.as_u64()
+}
+
+/// Tells whether how full the context is was not counted.
+pub(super) fn is_guess(said: Option<&wire::Meta>) -> bool {
+    said.and_then(|said| said.get(CROW)?.get(ESTIMATED)?.as_bool()) == Some(true)
 }

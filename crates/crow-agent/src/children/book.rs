@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crow_acp::Client;
-use crow_core::{SessionId, Tree, TreeLimits};
+use crow_core::{SessionId, Tree, TreeLimits, Update, Usage};
 use tokio::sync::Notify;
 
 /// What children of a session take from.
@@ -14,11 +14,24 @@ pub(crate) struct Book {
     /// Of what stands below this session. The root's limits count; below it they bound a part of the tree once more.
     tree: Mutex<Tree>,
     above: Option<(Client, SessionId)>,
-    /// Tokens of the session itself.
+    /// Tokens of the session itself since it was opened.
     n_own: AtomicU64,
-    /// How full its context was last, and how large it is, where somebody above wants to know what is spent.
-    fill: Mutex<Option<(u64, u64)>>,
+    /// What the session itself has taken since it began.
+    bill: Mutex<Usage>,
+    /// How full its context was last, where somebody above wants to know what is spent.
+    fill: Mutex<Option<Context>>,
     spent: Notify,
+}
+
+/// How full the context of a session was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    /// Tokens in context.
+    pub(crate) used: u64,
+    /// The model's window.
+    pub(crate) size: u64,
+    /// Nobody has counted them.
+    pub(crate) is_guess: bool,
 }
 
 /// A place for one child at work. Dropping it gives it back.
@@ -36,6 +49,7 @@ impl Book {
             tree: Mutex::new(Tree::new(limits)),
             above,
             n_own: AtomicU64::new(0),
+            bill: Mutex::default(),
             fill: Mutex::default(),
             spent: Notify::new(),
         })
@@ -60,16 +74,33 @@ impl Book {
         }
     }
 
-    /// Writes down what the session itself has cost.
-    pub(crate) fn spend_own(&self, n_tokens: u64, fill: (u64, u64)) {
-        self.n_own.fetch_add(n_tokens, Ordering::Relaxed);
+    /// Takes over what the store knows that the session itself has taken.
+    pub(crate) fn bill_is(&self, bill: Usage) {
+        *self.bill.lock().unwrap_or_else(PoisonError::into_inner) = bill;
+    }
+
+    /// Puts on the bill what the session itself took, as a provider counted it.
+    pub(crate) fn charge(&self, usage: Usage) {
+        self.n_own.fetch_add(usage.total(), Ordering::Relaxed);
+        let mut bill = self.bill.lock().unwrap_or_else(PoisonError::into_inner);
+        *bill = bill.and(usage);
+    }
+
+    /// Tells how full the session's context is by now, with what it took to fill it.
+    pub(crate) fn filled(&self, context: Context) -> Update {
         if self.above.is_some() {
-            *self.fill.lock().unwrap_or_else(PoisonError::into_inner) = Some(fill);
+            *self.fill.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
         }
+        self.told(context)
+    }
+
+    /// What the session itself has cost since it began, in billionths of a US dollar, where that is known.
+    fn cost(&self) -> Option<u64> {
+        self.bill.lock().unwrap_or_else(PoisonError::into_inner).cost
     }
 
     /// How full the session's context was last, where what it spends is counted above.
-    pub(crate) fn fill(&self) -> Option<(u64, u64)> {
+    pub(crate) fn fill(&self) -> Option<Context> {
         *self.fill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,6 +114,12 @@ impl Book {
     /// Tells what the session and all below it have cost since it was opened.
     pub(crate) fn spent(&self) -> u64 {
         self.n_own.load(Ordering::Relaxed).saturating_add(self.tree().spent())
+    }
+
+    /// Tells how full the context was, with what everything took by now.
+    pub(crate) fn told(&self, context: Context) -> Update {
+        let Context { used, size, is_guess } = context;
+        Update::Usage { used, size, spent: Some(self.spent()), cost: self.cost(), is_guess }
     }
 
     /// Waits until nothing more may be spent, and says why.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Client, Place};
-use crow_core::{SessionId, Update};
+use crow_core::SessionId;
 use crow_store::TaskState;
 use crow_tools::Workspace;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -59,10 +59,9 @@ impl Family {
     pub(super) fn spend(&self, n_tokens: u64) {
         self.book.spend(n_tokens);
         if n_tokens > 0
-            && let Some((used, size)) = self.book.fill()
+            && let Some(context) = self.book.fill()
         {
-            let spent = Some(self.book.spent());
-            self.client.tell(&self.parent, Update::Usage { used, size, spent });
+            self.client.tell(&self.parent, self.book.told(context));
         }
     }
 

@@ -11,9 +11,9 @@ use similar::TextDiff;
 use super::{
     compactions,
     messages::{message_json, parts_text, read},
-    session_json,
+    session_json, usage_json,
 };
-use crate::{failure::Exit, table};
+use crate::{failure::Exit, money, table};
 
 /// Lines around a change.
 const CONTEXT_LINES: usize = 3;
@@ -57,6 +57,7 @@ fn markdown(stored: &Stored, times: &[Timestamp], out: &mut impl Write) -> Resul
         ("mode", Some(row.mode.as_str().to_owned())),
         ("began", Some(minute(row.created))),
         ("last message", Some(minute(row.updated))),
+        ("cost", stored.bill().cost.map(money::spelled)),
         ("child of", row.parent.as_ref().map(SessionId::to_string)),
         ("copy of", row.forked_from.as_ref().map(SessionId::to_string)),
     ];
@@ -169,7 +170,8 @@ fn document(stored: &Stored, times: &[Timestamp]) -> Value {
     let mut session = session_json(&stored.session);
     session["system_prompt"] = stored.system_prompt.as_str().into();
     let compactions: Vec<Value> = stored.compactions.iter().map(compactions::json).collect();
-    json!({ "session": session, "messages": messages, "compactions": compactions })
+    let usage = usage_json(stored.bill());
+    json!({ "session": session, "messages": messages, "compactions": compactions, "usage": usage })
 }
 
 /// What a list of messages leaves out.
@@ -178,7 +180,7 @@ fn whole(entry: &Entry) -> Vec<(&'static str, Value)> {
         Entry::Prompt(prompt) => vec![("parts", prompt.parts.iter().map(part_json).collect())],
         Entry::Reply(reply) => vec![
             ("ended", ended(&reply.ended).map(Cow::into_owned).into()),
-            ("usage", reply.usage.map(|usage| json!({"input": usage.input, "output": usage.output})).into()),
+            ("usage", reply.usage.map(usage_json).into()),
         ],
         Entry::Result { facets, outcome, .. } => {
             let locations = facets.locations.iter();

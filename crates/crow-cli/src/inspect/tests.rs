@@ -172,7 +172,7 @@ fn change() -> [Entry; 3] {
             text: "I change it.".to_owned(),
             calls: vec![call],
             ended: Ended::OutputLimit,
-            usage: Some(Usage::new(7, 3)),
+            usage: Some(Usage { cost: Some(12_300_000), ..Usage::new(7, 3) }),
             sealed: None,
         }),
         Entry::Result {
@@ -228,22 +228,24 @@ fn a_session_shows_its_compactions_and_its_origin() {
     check_family(
         "crow-cli inspect -s $D",
         expect![[r#"
-        session  $D
-        title  Change `it` [2J
-        folder  /work/a
-        model  sonnet
-        mode  ask
-        messages  3
-        created  yesterday
-        updated  yesterday
-        copy of  $A
-        compacted  before msg-2, 900 to 300 tokens; the model sees msg-1 and later
-    "#]],
+            session  $D
+            title  Change `it` [2J
+            folder  /work/a
+            model  sonnet
+            mode  ask
+            messages  3
+            created  yesterday
+            updated  yesterday
+            tokens  7 read, 3 written
+            cost  $0.0123
+            copy of  $A
+            compacted  before msg-2, 900 to 300 tokens; the model sees msg-1 and later
+        "#]],
     );
     check_family(
         "crow-cli inspect -s $A -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }
@@ -309,8 +311,8 @@ fn a_task_shows_whose_it_is_and_what_became_of_it() {
     check_family(
         "crow-cli inspect -s $B -j",
         expect![[r#"
-        {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[]}
-    "#]],
+            {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[],"usage":{"input":0,"output":0,"cached":0,"cache_written":0,"cost":null}}
+        "#]],
     );
 }
 
@@ -340,60 +342,61 @@ fn a_session_is_exported_as_markdown() {
     check_family(
         "crow-cli inspect -s $A --export md",
         expect![[r##"
-        # Change `it` [2J
+            # Change `it` [2J
 
-        - session: $A
-        - folder: /work/a
-        - model: sonnet
-        - mode: ask
-        - began: 1970-01-01 01:00 UTC
-        - last message: 1970-01-01 02:00 UTC
+            - session: $A
+            - folder: /work/a
+            - model: sonnet
+            - mode: ask
+            - began: 1970-01-01 01:00 UTC
+            - last message: 1970-01-01 02:00 UTC
+            - cost: $0.0123
 
-        ## user, 1970-01-01 02:00 UTC
+            ## user, 1970-01-01 02:00 UTC
 
-        change it
-        like [2J this
-        [image image/png]
+            change it
+            like [2J this
+            [image image/png]
 
-        ## assistant, 1970-01-01 02:00 UTC
+            ## assistant, 1970-01-01 02:00 UTC
 
-        > how?
+            > how?
 
-        I change it.
+            I change it.
 
-        call-1-0 calls edit
+            call-1-0 calls edit
 
-        ```json
-        {
-          "file_path": "/work/a/x"
-        }
-        ```
+            ```json
+            {
+              "file_path": "/work/a/x"
+            }
+            ```
 
-        (cut by the output limit)
+            (cut by the output limit)
 
-        ---
+            ---
 
-        Compacted before msg-2, 900 to 300 tokens; the model sees msg-1 and later.
-        > A change
-        > was wanted.
+            Compacted before msg-2, 900 to 300 tokens; the model sees msg-1 and later.
+            > A change
+            > was wanted.
 
-        ---
+            ---
 
-        ### call-1-0: Edit x (completed)
+            ### call-1-0: Edit x (completed)
 
-        ````text
-        changed; see ```x```
-        ````
+            ````text
+            changed; see ```x```
+            ````
 
-        ```diff
-        --- /work/a/x
-        +++ /work/a/x
-        @@ -1,2 +1,2 @@
-         one
-        -two
-        +2 2J
-        ```
-    "##]],
+            ```diff
+            --- /work/a/x
+            +++ /work/a/x
+            @@ -1,2 +1,2 @@
+             one
+            -two
+            +2 2J
+            ```
+        "##]],
     );
 }
 
@@ -402,7 +405,7 @@ fn a_session_is_exported_as_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}]}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":null,"agent_session_id":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }

@@ -7,6 +7,7 @@ use crow_core::{Content, Failure, PlanStatus, ReportOutcome, SessionId};
 use serde_json::{Value, json};
 
 use super::{Onward, Speaker};
+use crate::money;
 
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
@@ -72,7 +73,16 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 });
                 json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
             }
-            Heard::Usage { used, size, .. } => json!({"type": "usage", "used": used, "size": size}),
+            Heard::Usage { used, size, cost, is_guess, .. } => {
+                let mut event = json!({"type": "usage", "used": used, "size": size});
+                if let Some(cost) = cost {
+                    event["cost"] = json!({"amount": money::dollars(cost), "currency": "USD"});
+                }
+                if is_guess {
+                    event["estimated"] = true.into();
+                }
+                event
+            }
             Heard::Outcome(outcome) => {
                 self.outcome = Some(outcome);
                 return Ok(());

@@ -17,6 +17,7 @@ use super::{
     markdown::{Looks, Markdown},
     plain::{Paint, one_line, plain},
 };
+use crate::money;
 
 /// Draws what is heard.
 pub(super) struct Screen<O, E: Write> {
@@ -32,6 +33,8 @@ pub(super) struct Screen<O, E: Write> {
     live: Live,
     n_drawn: usize,
     n_turns: usize,
+    /// What the session has cost so far, in billionths of a US dollar.
+    cost: Option<u64>,
 }
 
 /// How large a terminal is.
@@ -99,6 +102,7 @@ impl<O: Write, E: Write> Screen<O, E> {
             live: Live::default(),
             n_drawn: 0,
             n_turns: 0,
+            cost: None,
         }
     }
 
@@ -278,12 +282,13 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
                     Ok(())
                 }
             }
-            Heard::Prompt(_)
-            | Heard::Title(_)
-            | Heard::Usage { .. }
-            | Heard::Mode(_)
-            | Heard::Commands(_)
-            | Heard::Outcome(_) => Ok(()),
+            Heard::Usage { cost, .. } => {
+                self.cost = cost.or(self.cost);
+                Ok(())
+            }
+            Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) | Heard::Outcome(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -333,6 +338,9 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         let dim = Style::new().dim();
         let session = one_line(session.as_str());
         self.line(dim.clone(), &format!("session     {session}"))?;
+        if let Some(cost) = self.cost {
+            self.line(dim.clone(), &format!("cost        {}", money::spelled(cost)))?;
+        }
         let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
         match onward {
             Onward::Stored => self.line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\"")),

@@ -27,5 +27,6 @@ mod survivors;
 mod tidy;
 mod trust;
 mod undo;
+mod usage;
 mod wire;
 mod workflow;

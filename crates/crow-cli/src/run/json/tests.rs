@@ -38,7 +38,9 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
             lines.heard(Heard::Plan(vec![entry]))?;
             lines.heard(Heard::Text("It is ".into()))?;
             lines.heard(Heard::Text("done.".into()))?;
-            lines.heard(Heard::Usage { used: 10, size: 100, spent: None })?;
+            lines.heard(Heard::Usage { used: 10, size: 100, spent: None, cost: None, is_guess: true })?;
+            let cost = Some(12_300_000);
+            lines.heard(Heard::Usage { used: 10, size: 100, spent: None, cost, is_guess: false })?;
             lines.result(StopReason::EndTurn)
         },
         &expect![[r#"
@@ -51,7 +53,8 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
             {"type":"plan","entries":[{"content":"Look","status":"in_progress"}]}
             {"type":"message","text":"It is "}
             {"type":"message","text":"done."}
-            {"type":"usage","used":10,"size":100}
+            {"type":"usage","used":10,"size":100,"estimated":true}
+            {"type":"usage","used":10,"size":100,"cost":{"amount":0.0123,"currency":"USD"}}
             {"type":"result","session":"brave-otter","stop_reason":"end_turn","text":"It is done."}
         "#]],
     );

@@ -47,6 +47,10 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
             let diff = Content::Diff { path: "a".into(), old, new };
             screen.heard(call(None, Status::Done, Some(vec![diff])))
         }
+        "cost" => {
+            let cost = rest.trim().parse().ok();
+            screen.heard(Heard::Usage { used: 1, size: 2, spent: None, cost, is_guess: false })
+        }
         "end" => screen.result(StopReason::EndTurn),
         "cancelled" => screen.result(StopReason::Cancelled),
         "goodbye" => {
@@ -524,6 +528,19 @@ fn a_session_of_another_agent_is_gone_on_with_there() {
         session     brave-otter
         go on with  crow-cli run --agent codex -
         s brave-otter "…"
+    "#]]
+    .assert_eq(&seen.lines(SIZE.columns));
+}
+
+#[test]
+fn what_a_session_cost_is_told_where_it_is_known() {
+    let seen = Seen::default();
+    play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);
+    expect![[r#"
+        Done.
+
+        session     brave-otter
+        cost        $0.0123
     "#]]
     .assert_eq(&seen.lines(SIZE.columns));
 }

@@ -68,7 +68,6 @@ fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
         > prompt /speckit.implement
         < compaction in_progress
         < compaction completed  "Compacted: what is older is summed up for the model, 24k → 13k tokens. `/compact undo` takes it back." "We build photo albums."
-        < usage 13174/32000
         < text[note-3] ⏎✓ T001: made⏎
         < text[note-5] ⏎✓ T002: made⏎
         < text[note-7] ⏎✓ T003: made⏎

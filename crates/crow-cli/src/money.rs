@@ -1,0 +1,55 @@
+//! Amounts of money as people read them.
+
+/// Billionths of a dollar in the smallest amount that is spelled out.
+const STEP: u64 = 100_000;
+
+const DOLLAR: u64 = 1_000_000_000;
+
+/// Spells billionths of a US dollar. What is small is never told as nothing.
+pub(crate) fn spelled(billionths: u64) -> String {
+    match billionths {
+        0 => "$0".to_owned(),
+        1..STEP => "<$0.0001".to_owned(),
+        STEP..DOLLAR => {
+            let steps = rounded(billionths, STEP);
+            format!("${}.{:04}", steps / 10_000, steps % 10_000)
+        }
+        DOLLAR.. => {
+            let cents = rounded(billionths, DOLLAR / 100);
+            format!("${}.{:02}", cents / 100, cents % 100)
+        }
+    }
+}
+
+/// Spells billionths of a US dollar as a number of dollars, for scripts.
+pub(crate) fn dollars(billionths: u64) -> f64 {
+    billionths as f64 / DOLLAR as f64
+}
+
+fn rounded(amount: u64, step: u64) -> u64 {
+    amount / step + u64::from(amount % step >= step / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spelled;
+
+    #[track_caller]
+    fn check(billionths: u64, expected: &str) {
+        assert_eq!(spelled(billionths), expected);
+    }
+
+    #[test]
+    fn amounts_are_spelled_plainly() {
+        check(0, "$0");
+        check(1, "<$0.0001");
+        check(99_999, "<$0.0001");
+        check(100_000, "$0.0001");
+        check(12_349_999, "$0.0123");
+        check(12_350_000, "$0.0124");
+        check(999_960_000, "$1.0000");
+        check(1_000_000_000, "$1.00");
+        check(12_345_000_000, "$12.35");
+        check(u64::MAX, "$18446744073.71");
+    }
+}
