@@ -230,10 +230,14 @@ async fn what_may_be_a_call_is_not_shown_before_it_is_certain() {
         "#]],
     )
     .await;
-    check(r#"text "{\"name\": \"re" | text "d\", or so.""#, expect![[r#"
+    check(
+        r#"text "{\"name\": \"re" | text "d\", or so.""#,
+        expect![[r#"
         text {"name": "red", or so.
         = "" "{\"name\": \"red\", or so." Normally
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
