@@ -1,5 +1,6 @@
 //! What strict providers refuse in a request, so that every test checks its history for free.
 
+pub(crate) mod messages;
 pub(crate) mod responses;
 #[cfg(test)]
 mod tests;

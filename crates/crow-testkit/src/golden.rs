@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client: {"terminal": true}    what the client offers; nothing without this line
-//! api: responses                the dialect the model is asked in; `chat` without this line
+//! api: messages                 the dialect the model is asked in; `chat` without this line
 //! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home folder
 //! model-config: tool_calls: text  a field of the model's own configuration
 //! file a.txt "hello\n"          a file of the project
@@ -40,6 +40,8 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
+mod seen;
+
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -47,9 +49,6 @@ use serde_json::{Value, json};
 
 use crate::client::{Answered, FakeClient, Odd, World, names};
 use crate::{Answer, ModelServer, Script};
-
-/// Characters of a message that the end of a transcript shows.
-const SHOWN_CHARS: usize = 120;
 
 /// Plays a script with the real binary and gives the transcript.
 pub async fn play(binary: &Path, script: &str) -> String {
@@ -277,7 +276,7 @@ impl Stage<'_> {
         let messages = last["messages"].as_array().or(last["input"].as_array()).cloned().unwrap_or_default();
         for message in messages.iter().filter(|message| message["role"] != "system") {
             let home = self.world.home().display().to_string();
-            self.client.say(format!("model saw {}", summary(message, &home)));
+            self.client.say(format!("model saw {}", seen::summary(message, &home)));
         }
         // What a running program printed, and when, is chance.
         let log = self.before + &self.client.log();
@@ -307,45 +306,4 @@ fn options(result: &Value) -> String {
         format!("{}={value}", option["id"].as_str().unwrap_or_default())
     });
     options.collect::<Vec<_>>().join(" ")
-}
-
-fn summary(message: &Value, home: &str) -> String {
-    let role = message["role"].as_str().unwrap_or_default();
-    if message["type"].is_string() {
-        return item_summary(message, home);
-    }
-    let mut line = match message["content"].as_str() {
-        Some(text) => {
-            format!(
-                "{role}: {:?}",
-                names::hidden(&text.replace(home, "$HOME")).chars().take(SHOWN_CHARS).collect::<String>()
-            )
-        }
-        None => format!("{role}:"),
-    };
-    for call in message["tool_calls"].as_array().into_iter().flatten() {
-        let function = &call["function"];
-        line += &format!(" {}({})", function["name"].as_str().unwrap_or_default(), function["arguments"]);
-    }
-    names::hidden(&line)
-}
-
-/// An item of `responses`: what it is and says, without its parts' own frames.
-fn item_summary(item: &Value, home: &str) -> String {
-    let field = |name: &str| item[name].as_str().unwrap_or_default();
-    let line = match field("type") {
-        "message" => {
-            let parts = item["content"].as_array().into_iter().flatten();
-            let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
-            let who = format!("{} {}", field("role"), field("id"));
-            format!("{} {:?}", who.trim_end(), texts.concat())
-        }
-        "function_call" => {
-            format!("call {} {} {}({})", field("id"), field("call_id"), field("name"), item["arguments"])
-        }
-        "function_call_output" => format!("output {} {}", field("call_id"), item["output"]),
-        kind => format!("{kind} {} {:?}", field("id"), field("encrypted_content")),
-    };
-    let line = line.replace(home, "$HOME").chars().take(SHOWN_CHARS).collect::<String>();
-    names::hidden(&line)
 }

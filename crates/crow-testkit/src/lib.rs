@@ -8,6 +8,7 @@ mod contract;
 mod model_server;
 mod script;
 
+pub use checker::messages::violations as messages_violations;
 pub use checker::responses::violations as responses_violations;
 pub use checker::violations;
 pub use contract::Contract;

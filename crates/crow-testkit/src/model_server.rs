@@ -5,6 +5,7 @@
 
 mod answering;
 mod http;
+mod messages;
 mod responses;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::{Answer, Script, responses_violations, violations};
+use crate::{Answer, Script, messages_violations, responses_violations, violations};
 use answering::Api;
 use http::{Connection, Request};
 
@@ -218,6 +219,7 @@ impl Shared {
         self.change(|state| {
             let mut found = match api {
                 Api::Chat => violations(&body),
+                Api::Messages => messages_violations(&body),
                 Api::Responses => responses_violations(&body),
             };
             let next = if found.is_empty() { state.next_answer(&body) } else { None };
@@ -260,6 +262,7 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
         let api = match (shared.take_page(&request), request.target()) {
             (Some(page), _) => Err(page),
             (None, ("POST", "/v1/chat/completions")) => Ok(Api::Chat),
+            (None, ("POST", "/v1/messages")) => Ok(Api::Messages),
             (None, ("POST", "/v1/responses")) => Ok(Api::Responses),
             (None, (_, "/v1/models")) => Err(answering::models()),
             (None, (method, path)) => Err(answering::status(404, &format!("no {method} {path} here"))),

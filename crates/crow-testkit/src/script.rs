@@ -1,7 +1,7 @@
 //! What the scripted model answers, as values and in a small language for transcripts.
 //!
 //! One line is the answer to one request; its steps are separated by `|`:
-//! `thought "hm" | text "Hello" | call read {"file_path": "a"} | usage 10 2`, `hold`, `cut`,
+//! `thought "hm" | text "Hello" | call read {"file_path": "a"} | usage 10 2 | cache 6 3`, `hold`, `cut`,
 //! `header "retry-after" "1" | status 429 {"error": "busy"}`. Lines that begin with `#` say nothing.
 #![expect(clippy::panic, reason = "a script that cannot be read is a mistake in the test")]
 
@@ -48,6 +48,13 @@ pub enum Step {
         input: u64,
         /// Tokens written.
         output: u64,
+    },
+    /// Says how many of the tokens read were in the provider's cache; stands behind `usage`.
+    Cache {
+        /// Tokens that came out of it.
+        read: u64,
+        /// Tokens that were written into it.
+        written: u64,
     },
     /// Sends the finish reason, instead of the one that fits.
     Finish(String),
@@ -153,6 +160,7 @@ impl<'a> Rest<'a> {
             }
             "chunk" => Step::Chunk(self.value()),
             "usage" => Step::Usage { input: self.number(), output: self.number() },
+            "cache" => Step::Cache { read: self.number(), written: self.number() },
             "finish" => Step::Finish(self.word().to_owned()),
             "raw" => Step::Raw(self.string().into_bytes()),
             "hold" => Step::Hold,

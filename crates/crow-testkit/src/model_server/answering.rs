@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::http::Connection;
-use super::responses::Speaker;
+use super::{messages, responses};
 use crate::{Answer, Step};
 
 /// The dialect a request came in.
@@ -14,6 +14,8 @@ use crate::{Answer, Step};
 pub(crate) enum Api {
     /// `chat/completions`.
     Chat,
+    /// `messages`.
+    Messages,
     /// `responses`.
     Responses,
 }
@@ -25,6 +27,29 @@ pub(crate) struct Speech {
     pub(crate) api: Api,
     /// The number of the request, for names that no other answer has.
     pub(crate) n: usize,
+}
+
+/// Who spells the steps in a dialect that is not `chat/completions`.
+#[derive(Debug)]
+enum Speaker {
+    Messages(messages::Speaker),
+    Responses(responses::Speaker),
+}
+
+impl Speaker {
+    fn spell(&mut self, step: &Step) -> Option<String> {
+        match self {
+            Self::Messages(speaker) => speaker.spell(step),
+            Self::Responses(speaker) => speaker.spell(step),
+        }
+    }
+
+    fn end(&mut self) -> String {
+        match self {
+            Self::Messages(speaker) => speaker.end(),
+            Self::Responses(speaker) => speaker.end(),
+        }
+    }
 }
 
 /// The refusal of a bad request, as providers spell it.
@@ -51,7 +76,11 @@ pub(crate) async fn give(
     releases: &Semaphore,
 ) -> io::Result<()> {
     let mut player = Player::new(answer, connection, releases);
-    player.speaker = (speech.api == Api::Responses).then(|| Speaker::new(speech.n));
+    player.speaker = match speech.api {
+        Api::Chat => None,
+        Api::Messages => Some(Speaker::Messages(messages::Speaker::new(speech.n, answer))),
+        Api::Responses => Some(Speaker::Responses(responses::Speaker::new(speech.n))),
+    };
     for step in &answer.steps {
         player.play(step).await?;
     }
@@ -113,6 +142,12 @@ impl<'a> Player<'a> {
                 let total = input + output;
                 self.usage =
                     Some(json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": total}));
+                Ok(())
+            }
+            Step::Cache { read, .. } => {
+                if let Some(usage) = &mut self.usage {
+                    usage["prompt_tokens_details"] = json!({"cached_tokens": read});
+                }
                 Ok(())
             }
             Step::Finish(reason) => self.finish(reason).await,

@@ -67,6 +67,11 @@ impl Speaker {
                     "total_tokens": input + output,
                 });
             }
+            Step::Cache { read, .. } => {
+                if !self.usage.is_null() {
+                    self.usage["input_tokens_details"] = json!({"cached_tokens": read});
+                }
+            }
             Step::Finish(reason) => self.reason = Some(reason.clone()),
             Step::Raw(_) | Step::Hold | Step::Cut | Step::Header(..) | Step::Status { .. } => return None,
         }

@@ -1,6 +1,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use expect_test::expect;
+
 use super::ModelServer;
 
 const GOOD: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
@@ -67,6 +69,45 @@ async fn a_held_answer_ends_by_release_or_by_hanging_up() {
     server.wait_for_requests(2).await;
     drop(stream);
     server.disconnected(1).await;
+}
+
+#[test]
+fn the_messages_api_is_spelled_as_its_provider_does() {
+    let script = r#"thought "h" | thought "m" | text "Hi" | call read {"p": 1} | usage 10 2 | cache 6 3"#;
+    let server = ModelServer::start(script);
+    let mut stream = connect(&server);
+    let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}"#;
+    let length = body.len();
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let answer = read_until(&mut stream, "0\r\n\r\n");
+    let data = answer.lines().filter_map(|line| line.strip_prefix("data: ")).collect::<Vec<_>>().join("\n");
+    expect![[r#"
+        {"type":"message_start","message":{"id":"msg_0","type":"message","role":"assistant","model":"scripted","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"cache_creation_input_tokens":3,"cache_read_input_tokens":6,"output_tokens":1}}}
+        {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+        {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"h"}}
+        {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"m"}}
+        {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"scripted-08ba5b07b55ebd0e"}}
+        {"type":"content_block_stop","index":0}
+        {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+        {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Hi"}}
+        {"type":"content_block_stop","index":1}
+        {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_0_0","name":"read","input":{}}}
+        {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":""}}
+        {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"p"}}
+        {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"\":1}"}}
+        {"type":"content_block_stop","index":2}
+        {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":2}}
+        {"type":"message_stop"}"#]].assert_eq(&data);
+    assert!(server.refused().is_empty(), "{:?}", server.refused());
+}
+
+#[test]
+fn a_bad_request_in_another_dialect_is_refused_too() {
+    let server = ModelServer::start("text \"Hello\"");
+    let mut stream = connect(&server);
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nContent-Length: {}\r\n\r\n{GOOD}", GOOD.len()).unwrap();
+    assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
+    assert_eq!(server.refused(), ["request 0: `max_tokens` is missing"]);
 }
 
 #[test]

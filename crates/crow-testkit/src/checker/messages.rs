@@ -1,0 +1,325 @@
+//! What the provider of the Messages API refuses in a body of `messages`.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// Markers for the cache in one request.
+const MARKS_MAX: usize = 4;
+
+/// The least that the provider takes for thinking.
+const BUDGET_MIN: u64 = 1024;
+
+/// The longest name of a tool.
+const NAME_LEN_MAX: usize = 128;
+
+const MIMES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// What [`seal`] begins with.
+const SEAL: &str = "scripted-";
+
+/// Lists what the provider would refuse in a body of `messages`.
+pub fn violations(request: &Value) -> Vec<String> {
+    let mut checker = Checker::default();
+    checker.check_fields(request);
+    checker.check_tools(request);
+    checker.check_system(request);
+    match request["messages"].as_array() {
+        Some(messages) if !messages.is_empty() => checker.check_messages(messages, &request["thinking"]),
+        _ => checker.refuse("`messages` is missing or empty"),
+    }
+    if checker.n_marks > MARKS_MAX {
+        checker.place = None;
+        checker.refuse(format!("{} blocks have `cache_control`, and {MARKS_MAX} may", checker.n_marks));
+    }
+    checker.found
+}
+
+/// Signs reasoning as the scripted model does, so that what comes back is known to be as it was.
+pub(crate) fn seal(thinking: &str) -> String {
+    let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{SEAL}{hash:016x}")
+}
+
+#[derive(Default)]
+struct Checker {
+    has_tools: bool,
+    place: Option<usize>,
+    n_marks: usize,
+    /// Names of the calls so far.
+    ids: BTreeSet<String>,
+    /// Calls of the last message of the model that have no result yet.
+    open: Vec<String>,
+    found: Vec<String>,
+}
+
+impl Checker {
+    fn refuse(&mut self, why: impl AsRef<str>) {
+        let why = why.as_ref();
+        self.found.push(match self.place {
+            Some(place) => format!("messages[{place}]: {why}"),
+            None => why.to_owned(),
+        });
+    }
+
+    fn check_fields(&mut self, request: &Value) {
+        if request["model"].as_str().is_none_or(str::is_empty) {
+            self.refuse("`model` is missing");
+        }
+        let max_tokens = request["max_tokens"].as_u64().unwrap_or(0);
+        if max_tokens == 0 {
+            self.refuse("`max_tokens` is missing");
+        }
+        for strange in ["stream_options", "parallel_tool_calls", "reasoning_effort"] {
+            if request.get(strange).is_some() {
+                self.refuse(format!("`{strange}` is not permitted"));
+            }
+        }
+        let thinking = &request["thinking"];
+        let kind = thinking["type"].as_str().unwrap_or_default();
+        let budget = thinking["budget_tokens"].as_u64();
+        match (kind, budget) {
+            ("enabled", Some(budget)) if budget < BUDGET_MIN => self.refuse("`budget_tokens` is too small"),
+            ("enabled", Some(budget)) if budget >= max_tokens => {
+                self.refuse("`budget_tokens` is not below `max_tokens`");
+            }
+            ("enabled", None) => self.refuse("`budget_tokens` is missing"),
+            ("adaptive" | "disabled", Some(_)) => self.refuse("`budget_tokens` is not permitted"),
+            ("enabled" | "adaptive" | "disabled", _) => {}
+            _ if thinking.is_null() => {}
+            _ => self.refuse("unknown `thinking`"),
+        }
+        if matches!(kind, "enabled" | "adaptive") && request["temperature"].as_f64().is_some_and(|n| n < 1.0)
+        {
+            self.refuse("`temperature` may only be 1 when thinking");
+        }
+    }
+
+    fn check_tools(&mut self, request: &Value) {
+        let Some(tools) = request.get("tools") else { return };
+        self.has_tools = true;
+        let mut names = BTreeSet::new();
+        for tool in tools.as_array().into_iter().flatten() {
+            let name = tool["name"].as_str().unwrap_or_default();
+            if !is_name(name, NAME_LEN_MAX) {
+                self.refuse(format!("`{name}` is no name for a tool"));
+            }
+            if !names.insert(name.to_owned()) {
+                self.refuse(format!("tool `{name}` is there twice"));
+            }
+            let schema = &tool["input_schema"];
+            if schema["type"] != "object" {
+                self.refuse(format!("the schema of tool `{name}` is no object"));
+            }
+            if ["oneOf", "anyOf", "allOf"].iter().any(|word| schema.get(word).is_some()) {
+                self.refuse(format!("the schema of tool `{name}` has alternatives at its top"));
+            }
+            self.count_mark(tool);
+        }
+    }
+
+    fn check_system(&mut self, request: &Value) {
+        match &request["system"] {
+            Value::Null | Value::String(_) => {}
+            Value::Array(blocks) => {
+                for block in blocks {
+                    self.check_text(block);
+                    self.count_mark(block);
+                }
+            }
+            Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                self.refuse("`system` is neither text nor blocks");
+            }
+        }
+    }
+
+    fn check_messages(&mut self, messages: &[Value], thinking: &Value) {
+        let mut before = "assistant";
+        for (place, message) in messages.iter().enumerate() {
+            self.place = Some(place);
+            let role = message["role"].as_str().unwrap_or_default();
+            if role == before {
+                self.refuse(format!("`{role}` speaks out of turn"));
+            }
+            before = role;
+            let blocks = blocks_of(message);
+            if blocks.is_empty() {
+                self.refuse("is empty");
+                continue;
+            }
+            match role {
+                "user" => self.check_user(&blocks),
+                "assistant" => self.check_assistant(&blocks),
+                _ => self.refuse(format!("unknown role `{role}`")),
+            }
+        }
+        self.refuse_open_calls();
+        if before != "user" {
+            self.refuse("the last message leaves nothing to answer");
+        }
+        self.check_turn(messages, thinking["type"].as_str().unwrap_or_default());
+    }
+
+    fn check_user(&mut self, blocks: &[Value]) {
+        let mut has_spoken = false;
+        for block in blocks {
+            self.count_mark(block);
+            match block["type"].as_str().unwrap_or_default() {
+                "text" => self.check_text(block),
+                "image" => self.check_image(block),
+                "tool_result" if has_spoken => self.refuse("a result stands behind something else"),
+                "tool_result" => self.check_result(block),
+                kind => self.refuse(format!("a person says no `{kind}`")),
+            }
+            has_spoken = block["type"] != "tool_result";
+        }
+        self.refuse_open_calls();
+    }
+
+    fn check_assistant(&mut self, blocks: &[Value]) {
+        for block in blocks {
+            match block["type"].as_str().unwrap_or_default() {
+                "text" => self.check_text(block),
+                "tool_use" => self.check_call(block),
+                "thinking" => self.check_thinking(block),
+                "redacted_thinking" if block["data"].is_string() => {}
+                kind => self.refuse(format!("a model says no `{kind}`")),
+            }
+            match block["type"].as_str() {
+                Some("thinking" | "redacted_thinking") if block.get("cache_control").is_some() => {
+                    self.refuse("reasoning has no `cache_control`");
+                }
+                _ => self.count_mark(block),
+            }
+        }
+        if blocks.last().is_some_and(is_thinking) {
+            self.refuse("the last block is reasoning");
+        }
+    }
+
+    fn check_text(&mut self, block: &Value) {
+        if block["type"] != "text" || block["text"].as_str().is_none_or(|text| text.trim().is_empty()) {
+            self.refuse("a text is empty");
+        }
+    }
+
+    fn check_image(&mut self, block: &Value) {
+        let source = &block["source"];
+        let is_known = source["media_type"].as_str().is_some_and(|mime| MIMES.contains(&mime));
+        if source["type"] != "base64" || !is_known || source["data"].as_str().is_none_or(str::is_empty) {
+            self.refuse("an image is none that can be read");
+        }
+    }
+
+    fn check_call(&mut self, block: &Value) {
+        let id = block["id"].as_str().unwrap_or_default().to_owned();
+        if !is_name(&id, usize::MAX) {
+            self.refuse(format!("`{id}` is no id of a call"));
+        }
+        if !self.ids.insert(id.clone()) {
+            self.refuse(format!("call id `{id}` is there twice"));
+        }
+        if !is_name(block["name"].as_str().unwrap_or_default(), NAME_LEN_MAX) {
+            self.refuse(format!("call `{id}` has no name that can be"));
+        }
+        if !block["input"].is_object() {
+            self.refuse(format!("the input of call `{id}` is no object"));
+        }
+        if !self.has_tools {
+            self.refuse("calls tools, and the request has no `tools`");
+        }
+        self.open.push(id);
+    }
+
+    fn check_result(&mut self, block: &Value) {
+        let id = block["tool_use_id"].as_str().unwrap_or_default();
+        match self.open.iter().position(|open| open == id) {
+            Some(place) => drop(self.open.remove(place)),
+            None if self.ids.contains(id) => {
+                self.refuse(format!("a second result for `{id}`, or a late one"));
+            }
+            None => self.refuse(format!("a result for `{id}`, which is no call")),
+        }
+        for part in block["content"].as_array().into_iter().flatten() {
+            match part["type"].as_str() {
+                Some("text") => self.check_text(part),
+                Some("image") if block["is_error"] == true => self.refuse("a failure has an image"),
+                Some("image") => self.check_image(part),
+                _ => self.refuse("a result is neither text nor image"),
+            }
+        }
+    }
+
+    fn check_thinking(&mut self, block: &Value) {
+        let signature = block["signature"].as_str().unwrap_or_default();
+        let Some(thinking) = block["thinking"].as_str() else {
+            return self.refuse("reasoning has no `thinking`");
+        };
+        if signature.is_empty() {
+            self.refuse("reasoning is not signed");
+        } else if signature.starts_with(SEAL) && signature != seal(thinking) {
+            self.refuse("reasoning was changed");
+        }
+        if block.as_object().is_some_and(|fields: &Map<_, _>| fields.len() != 3) {
+            self.refuse("reasoning has fields of its own");
+        }
+    }
+
+    /// The turn that the model is in began with reasoning if any is asked for, and has none if it is forbidden.
+    fn check_turn(&mut self, messages: &[Value], thinking: &str) {
+        let says = |block: &Value| block["type"] != "tool_result";
+        let is_said = |message: &Value| {
+            message["role"] == "user"
+                && message["content"].as_array().is_some_and(|blocks| blocks.iter().any(says))
+        };
+        let Some(asked) = messages.iter().rposition(is_said) else { return };
+        for (place, message) in messages.iter().enumerate().skip(asked + 1) {
+            self.place = Some(place);
+            let blocks = blocks_of(message);
+            if thinking == "enabled" && place == asked + 1 && !blocks.first().is_some_and(is_thinking) {
+                self.refuse("the turn does not begin with reasoning");
+            }
+            if thinking == "disabled" && blocks.iter().any(is_thinking) {
+                self.refuse("has reasoning, and thinking is disabled");
+            }
+        }
+    }
+
+    fn refuse_open_calls(&mut self) {
+        for id in std::mem::take(&mut self.open) {
+            self.refuse(format!("call `{id}` has no result"));
+        }
+    }
+
+    fn count_mark(&mut self, block: &Value) {
+        match block.get("cache_control") {
+            None => {}
+            Some(mark) if mark["type"] == "ephemeral" => self.n_marks += 1,
+            Some(_) => self.refuse("unknown `cache_control`"),
+        }
+    }
+}
+
+/// The blocks of a message; a text stands for one.
+fn blocks_of(message: &Value) -> Cow<'_, [Value]> {
+    match &message["content"] {
+        Value::String(text) => Cow::Owned(vec![json!({"type": "text", "text": text})]),
+        Value::Array(blocks) => Cow::Borrowed(blocks),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Cow::Borrowed(&[]),
+    }
+}
+
+fn is_thinking(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+}
+
+fn is_name(name: &str, len_max: usize) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=len_max).contains(&name.len()) && name.bytes().all(is_plain)
+}
