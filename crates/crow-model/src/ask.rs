@@ -18,7 +18,7 @@ use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers, is_near};
 use crate::price::priced;
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
-use crate::{Api, Http, ModelSettings, ToolCalls, chat, leaked, responses};
+use crate::{Api, Http, ModelSettings, ToolCalls, chat, leaked, messages, responses};
 
 /// A model may think for minutes before its first word; a stream silent for longer is dead.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -125,6 +125,7 @@ fn request_with_tools(ask: Ask<'_>) -> Result<Request, Failure> {
     let provider = &ask.settings.provider;
     let (path, body): (&[&str], _) = match provider.api {
         Api::Chat => (&["chat", "completions"], chat::body(ask.settings, ask.transcript, ask.tools)),
+        Api::Messages => (&["messages"], messages::body(ask.settings, ask.transcript, ask.tools)),
         Api::Responses => (&["responses"], responses::body(ask.settings, ask.transcript, ask.tools)),
     };
     let body = body.map_err(|error| unwritten(&error))?;

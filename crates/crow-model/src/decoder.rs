@@ -4,7 +4,7 @@ use crow_core::ModelEvent;
 
 use crate::settings::Api;
 use crate::sse::{EVENT_LEN_MAX, EventTooLong, Events};
-use crate::{chat, responses};
+use crate::{chat, messages, responses};
 
 /// How much of a strange answer is worth quoting.
 const QUOTE_LEN_MAX: usize = 2000;
@@ -58,6 +58,7 @@ enum Body {
 #[derive(Debug)]
 enum State {
     Chat(chat::Stream),
+    Messages(messages::Stream),
     Responses(responses::Stream),
 }
 
@@ -66,6 +67,7 @@ impl Decoder {
     pub fn new(api: Api) -> Self {
         let state = match api {
             Api::Chat => State::Chat(chat::Stream::default()),
+            Api::Messages => State::Messages(messages::Stream::default()),
             Api::Responses => State::Responses(responses::Stream::default()),
         };
         Self { body: Body::default(), state }
@@ -146,6 +148,7 @@ impl State {
     fn on_data(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
         match self {
             Self::Chat(stream) => stream.on_data(data, on_event),
+            Self::Messages(stream) => stream.on_data(data, on_event),
             Self::Responses(stream) => stream.on_data(data, on_event),
         }
     }
@@ -157,6 +160,7 @@ impl State {
     ) -> Result<Finish, StreamError> {
         match self {
             Self::Chat(stream) => stream.on_whole(whole, on_event),
+            Self::Messages(stream) => stream.on_whole(whole, on_event),
             Self::Responses(stream) => stream.on_whole(whole, on_event),
         }
     }
@@ -164,6 +168,7 @@ impl State {
     fn finish(&self) -> Option<Finish> {
         match self {
             Self::Chat(stream) => stream.finish(),
+            Self::Messages(stream) => stream.finish(),
             Self::Responses(stream) => stream.finish(),
         }
     }
@@ -171,6 +176,7 @@ impl State {
     fn is_done(&self) -> bool {
         match self {
             Self::Chat(stream) => stream.is_done(),
+            Self::Messages(stream) => stream.is_done(),
             Self::Responses(stream) => stream.is_done(),
         }
     }

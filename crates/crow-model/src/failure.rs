@@ -269,7 +269,9 @@ impl<'a> Asked<'a> {
     fn and_api(self) -> String {
         match self.provider.api {
             Api::Chat => String::new(),
-            api @ Api::Responses => format!(", and whether it speaks `api: {}`", api.as_str()),
+            api @ (Api::Messages | Api::Responses) => {
+                format!(", and whether it speaks `api: {}`", api.as_str())
+            }
         }
     }
 

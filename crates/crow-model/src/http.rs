@@ -8,7 +8,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 
-use crate::ProviderSettings;
+use crate::{Api, ProviderSettings};
 
 /// A server that does not take a connection within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -18,6 +18,9 @@ const POOL_IDLE: Duration = Duration::from_secs(90);
 
 /// Notices a dead peer behind a silent network.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// The version of the Messages API that is spoken here; the provider wants it named.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The connections to providers, kept between requests. Cloning shares them.
 #[derive(Debug, Clone)]
@@ -121,11 +124,17 @@ pub(crate) fn headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure>
     };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    if provider.api == Api::Messages {
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+    }
     if let Some(key) = &provider.api_key {
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
-        let mut bearer = bearer.map_err(|_| wrong("the key"))?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+        let (name, value) = match provider.api {
+            Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+            Api::Messages => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value).map_err(|_| wrong("the key"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
     for (name, value) in &provider.headers {
         let name = HeaderName::from_bytes(name.as_bytes());

@@ -11,6 +11,7 @@ mod models;
 mod chat;
 mod decoder;
 mod leaked;
+mod messages;
 mod parts;
 mod responses;
 mod sse;

@@ -38,18 +38,21 @@ pub enum Api {
     /// `chat/completions`, which most servers speak.
     #[default]
     Chat,
+    /// Anthropic's `messages`.
+    Messages,
     /// `responses`, OpenAI's own.
     Responses,
 }
 
 impl Api {
     /// Every dialect.
-    pub const ALL: [Self; 2] = [Self::Chat, Self::Responses];
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
 
     /// Spells the dialect as the configuration does.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
+            Self::Messages => "messages",
             Self::Responses => "responses",
         }
     }
@@ -190,7 +193,7 @@ impl ModelSettings {
 }
 
 /// Puts fields over others, at every depth.
-fn join(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
+pub(crate) fn join(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (name, value) in over {
         match (fields.get_mut(name), value) {
             (Some(Value::Object(below)), Value::Object(above)) => join(below, above),

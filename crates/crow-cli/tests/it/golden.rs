@@ -4,6 +4,7 @@
 mod clients;
 mod going_on;
 mod leaked;
+mod messages;
 mod responses;
 
 use std::path::Path;

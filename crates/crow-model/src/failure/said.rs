@@ -79,6 +79,19 @@ const NO_TOOLS: [&str; 5] = [
     "tools are not supported",
 ];
 
+/// The kinds of errors that Anthropic names, with the status that each stands for.
+const KINDS: [(&str, u16); 9] = [
+    ("authentication_error", 401),
+    ("billing_error", 402),
+    ("permission_error", 403),
+    ("not_found_error", 404),
+    ("request_too_large", 413),
+    ("rate_limit_error", 429),
+    ("api_error", 500),
+    ("timeout_error", 504),
+    ("overloaded_error", 529),
+];
+
 /// What a refusal says, ready to be searched.
 #[derive(Debug)]
 pub(super) struct Said<'a> {
@@ -165,7 +178,15 @@ impl<'a> Said<'a> {
     pub(super) fn sizes(&self) -> Option<(u64, u64)> {
         let error = error_object(self.body);
         let number = |field: &str| error.get(field).and_then(Value::as_u64);
-        Some((number("n_prompt_tokens")?, number("n_ctx")?))
+        number("n_prompt_tokens").zip(number("n_ctx")).or_else(|| self.sizes_in_words())
+    }
+
+    /// Reads `prompt is too long: 208310 tokens > 200000 maximum`.
+    fn sizes_in_words(&self) -> Option<(u64, u64)> {
+        let (_, told) = self.marks.split_once("prompt is too long: ")?;
+        let (prompt, rest) = told.split_once(" tokens > ")?;
+        let window = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((prompt.parse().ok()?, window.parse().ok()?))
     }
 
     /// The words for a person: the message in the body, or the body itself.
@@ -197,6 +218,10 @@ impl<'a> Said<'a> {
         let named = ["code", "status", "status_code"].iter().find_map(|name| number(name));
         if let Some(code) = named.filter(|code| (400..600).contains(code)) {
             return code;
+        }
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        if let Some((_, code)) = KINDS.iter().find(|(name, _)| *name == kind) {
+            return *code;
         }
         let is_refused = self.has(&["invalid_request", "invalid_prompt", "invalid_image", "_policy"]);
         if self.is_overflow() || self.is_bad_call() || is_refused {

@@ -88,7 +88,7 @@ fn a_conversation_too_long_is_known_from_all() {
             context_overflow (final)
               the conversation is longer than the window of `acme-9` at `acme`: This model's maximum context length is 8192 tokens; make it shorter with /compact
             context_overflow (final)
-              the conversation is longer than the window of `acme-9` at `acme`: prompt is too long: 9000 tokens > 8192 maximum; make it shorter with /compact
+              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact
         "#]],
     );
 }
@@ -122,7 +122,7 @@ fn errors_inside_a_stream_count_as_their_status() {
         provider_rate (again)
           `acme` limits the rate for `acme-9` (429): later; wait a while or use another model
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (503): Overloaded; try again later
+          `acme` is overloaded or broken for `acme-9` (529): Overloaded; try again later
         provider_overloaded (again)
           `acme` is overloaded or broken for `acme-9` (500): something broke; try again later
         provider_rejected (final)
@@ -176,6 +176,71 @@ fn no_sentence_shows_a_secret_or_runs_long() {
         assert!(tried.len() < 1000, "{tried}");
     }
     assert!(!format!("{:?}", settings.provider.api_key).contains("secret"));
+}
+
+#[test]
+fn errors_of_the_messages_api() {
+    let error = |kind: &str, message: &str| {
+        format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#
+        )
+    };
+    let told = [
+        (400, error("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")),
+        (
+            400,
+            error(
+                "invalid_request_error",
+                "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again",
+            ),
+        ),
+        (400, error("invalid_request_error", "messages.1: all messages must have non-empty content")),
+        (401, error("authentication_error", "invalid x-api-key")),
+        (
+            403,
+            error("permission_error", "Your API key does not have permission to use the specified resource."),
+        ),
+        (404, error("not_found_error", "model: acme-9")),
+        (413, error("request_too_large", "Request exceeds the maximum size")),
+        (429, error("rate_limit_error", "This request would exceed your rate limit")),
+        (500, error("api_error", "Internal server error")),
+        (529, error("overloaded_error", "Overloaded")),
+    ];
+    let answers: Vec<(u16, &str)> = told.iter().map(|(code, body)| (*code, body.as_str())).collect();
+    check(
+        &answers,
+        &expect![[r#"
+        context_overflow (final)
+          the conversation (208310 tokens) is longer than the window of `acme-9` at `acme` (200000 tokens); make it shorter with /compact
+        context_overflow (final)
+          the conversation is longer than the window of `acme-9` at `acme`: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again; make it shorter with /compact
+        provider_rejected (final)
+          `acme` refused the request for `acme-9` (400): messages.1: all messages must have non-empty content; check its settings in the configuration
+        provider_auth (final)
+          `acme` refused the key in ACME_API_KEY (401): invalid x-api-key; check that it is valid and may use `acme-9`
+        provider_auth (final)
+          `acme` refused the key in ACME_API_KEY (403): Your API key does not have permission to use the specified resource; check that it is valid and may use `acme-9`
+        model_not_found (final)
+          `acme` has no model `acme-9` (404): model: acme-9; correct the model of `big` in the configuration
+        context_overflow (final)
+          the conversation is longer than the window of `acme-9` at `acme`: Request exceeds the maximum size; make it shorter with /compact
+        provider_rate (again)
+          `acme` limits the rate for `acme-9` (429): This request would exceed your rate limit; wait a while or use another model
+        provider_overloaded (again)
+          `acme` is overloaded or broken for `acme-9` (500): Internal server error; try again later
+        provider_overloaded (again)
+          `acme` is overloaded or broken for `acme-9` (529): Overloaded; try again later
+    "#]],
+    );
+    // The same inside a stream, where only the kind tells.
+    let settings = settings();
+    for (code, body) in &told {
+        let value: serde_json::Value = serde_json::from_str(body).unwrap();
+        let inside = StreamError::Provider(value["error"].to_string());
+        let answer = BadAnswer { code: *code, body, retry_after: None, is_same: false };
+        let asked = Asked::model(&settings);
+        assert_eq!(show(&asked.bad_stream(&inside, false)), show(&asked.bad_answer(&answer)), "{body}");
+    }
 }
 
 #[test]

@@ -129,6 +129,42 @@ async fn a_reply_with_everything() {
 }
 
 #[tokio::test]
+async fn the_messages_api_has_headers_of_its_own() {
+    let line = r#"thought "hm" | text "Grüße" | call read {"p": "ü"} | usage 10 2"#;
+    let server = ModelServer::start(Script::new([Answer::parse(line).split(1), Answer::parse(line)]));
+    let mut settings = settings(server.base_url());
+    settings.provider.api = crow_model::Api::Messages;
+    let (ears, _heard) = mpsc::channel(HEARD_MAX);
+    let (http, never) = (Http::new().unwrap(), CancellationToken::new());
+    let reply = ask_once(&http, &settings, ears.clone(), &never).await;
+    let expected = r#"= "hm" "Grüße" toolu_0_0:read{"p": String("ü")} 10+2 Normally"#;
+    assert_eq!(show(&reply), expected);
+    let own = [("anthropic-version", "2099-01-01"), ("authorization", "Bearer other")];
+    settings.provider.headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    settings.provider.api_key = None;
+    ask_once(&http, &settings, ears, &never).await;
+    let wanted = ["x-api-key", "anthropic-version", "authorization", "content-type"];
+    let is_wanted = |line: &&str| wanted.iter().any(|name| line.starts_with(name));
+    let headers = |head: &String| {
+        let mut lines: Vec<&str> = head.lines().filter(is_wanted).collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    };
+    let heads: Vec<String> = server.heads().iter().map(headers).collect();
+    expect![[r#"
+        anthropic-version: 2023-06-01
+        content-type: application/json
+        x-api-key: sk-secret-0123456789
+
+        anthropic-version: 2099-01-01
+        authorization: Bearer other
+        content-type: application/json
+    "#]]
+    .assert_eq(&(heads.join("\n\n") + "\n"));
+    assert_eq!(server.refused(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_reply_with_everything_in_the_dialect_of_responses() {
     let line = concat!(
         r#"thought "hm" | text "Grü" | text "ße" | call read {"p": 1} | call read {"p": "ü"} | "#,

@@ -94,7 +94,7 @@ fn how_a_model_is_spoken_to() {
         &yaml("api: soap", ""),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: providers.a.api: expected chat, responses
+        error: $DIR/config.yaml:2: providers.a.api: expected chat, messages, responses
     "#]],
     );
     check(

@@ -1,0 +1,158 @@
+//! The whole agent with a model that is spoken to by the Messages API. The scripted one refuses what its provider
+//! does: changed reasoning, results out of place, ids twice.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_turn_with_reasoning_and_calls_and_the_next() {
+    check(
+        r#"
+        api: messages
+        file a.txt "apples\n"
+        model: thought "I must look." | text "I look." | call read {"file_path":"a.txt"} | call read {"file_path":"b.txt"} | usage 300 9 | cache 0 280
+        model: thought "Apples." | text "It says apples." | usage 350 5 | cache 280 60
+        model: text "You are welcome." | usage 370 4 | cache 340 20
+        > set thought_level low
+        > prompt what does a.txt say?
+        > end
+        > prompt thanks
+        > end
+        "#,
+        &expect![[r#"
+            > set thought_level low
+            = mode=ask model=scripted thought_level=low
+            > prompt what does a.txt say?
+            < config_option_update
+            < thought[msg-1] I must look.
+            < text[msg-1] I look.
+            < usage 309/32000
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-1 read "Read b.txt" pending {"file_path":"b.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < call call-1-1 in_progress
+            < call call-1-1 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < thought[msg-4] Apples.
+            < text[msg-4] It says apples.
+            < usage 355/32000
+            < title what does a.txt say?
+            = end_turn
+            > prompt thanks
+            < text[msg-6] You are welcome.
+            < usage 374/32000
+            = end_turn
+            model saw user: "what does a.txt say?"
+            model saw assistant: thinking "I must look." "I look." read({"file_path":"a.txt"}) read({"file_path":"b.txt"})
+            model saw user: result "     1\tapples\n" failure "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            model saw assistant: thinking "Apples." "It says apples."
+            model saw user: "thanks"
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_is_cut_and_a_model_that_refuses() {
+    check(
+        r#"
+        api: messages
+        model: text "I write." | call read {"file_path":"a.t"} | finish max_tokens
+        model: text "No." | finish refusal
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < text[msg-1] I write.
+            < call call-1-0 read "read" pending {}
+            < call call-1-0 in_progress
+            < call call-1-0 failed "`read` was not run: the output limit cut the reply inside this call; send it again in smaller pieces"
+            < text[msg-3] No.
+            < title go
+            = refusal
+            model saw user: "go"
+            model saw assistant: "I write." read({})
+            model saw user: failure "`read` was not run: the output limit cut the reply inside this call; send it again in smaller pieces"
+        "#]],
+    );
+}
+
+#[test]
+fn a_cancelled_thought_goes_back_to_nobody() {
+    check(
+        r#"
+        api: messages
+        model: thought "Let me" | hold
+        model: thought "So." | text "Done."
+        model: text "Bye."
+        > prompt first
+        > wait Let me
+        > cancel
+        > end
+        > prompt second
+        > end
+        > kill
+        > load
+        > prompt third
+        > end
+        "#,
+        &expect![[r#"
+            > prompt first
+            < thought[msg-1] Let me
+            > cancel
+            < title first
+            = cancelled
+            > prompt second
+            < thought[msg-3] So.
+            < text[msg-3] Done.
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] first
+            < thought[msg-1] Let me
+            < prompt[msg-2] second
+            < thought[msg-3] So.
+            < text[msg-3] Done.
+            < title first
+            = loaded
+            > prompt third
+            < text[msg-5] Bye.
+            = end_turn
+            model saw user: "first" "second"
+            model saw assistant: thinking "So." "Done."
+            model saw user: "third"
+        "#]],
+    );
+}
+
+#[test]
+fn failures_are_told_as_what_they_are() {
+    check(
+        r#"
+        api: messages
+        model: status 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
+        model: text "half" | chunk {"type":"error","error":{"type":"api_error","message":"Internal server error"}}
+        model: status 401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}
+        > prompt one
+        > end
+        > prompt two
+        > end
+        > prompt three
+        > end
+        "#,
+        &expect![[r#"
+            > prompt one
+            < title one
+            ! -32603 provider_overloaded: `fake` is overloaded or broken (529): Overloaded; try again later
+            > prompt two
+            < text[msg-2] half
+            ! -32603 provider_overloaded: `fake` is overloaded or broken (500): Internal server error; try again later
+            > prompt three
+            ! -32603 provider_auth: `fake` wants a key (401): invalid x-api-key; configure `api_key` for it
+            model saw user: "one" "two"
+            model saw assistant: "half"
+            model saw user: "three"
+        "#]],
+    );
+}

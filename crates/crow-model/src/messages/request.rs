@@ -1,0 +1,129 @@
+//! Spells a request as the body of `messages`. The only place that does, with the conversation beside it.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use crow_core::{ForModel, ToolSpec};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::conversation::{self, Block, CacheControl, Message};
+use super::thinking::Thinking;
+use crate::ModelSettings;
+
+/// What the provider refuses at the top of a tool's schema.
+const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+
+/// Writes the body of a request.
+pub(crate) fn body(
+    settings: &ModelSettings,
+    transcript: ForModel<'_>,
+    tools: &[ToolSpec],
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut thinking = Thinking::of(settings);
+    let mut messages = conversation::messages(settings, transcript);
+    // A turn that began without reasoning has to go on without it.
+    if thinking.is_budgeted() && conversation::turn_began_without_thinking(&messages) {
+        thinking.leave_out();
+    }
+    if !thinking.takes_back() {
+        conversation::leave_thinking_out(&mut messages);
+    }
+    conversation::mark(&mut messages);
+    let system = system(transcript.system());
+    serde_json::to_vec(&Body { settings, thinking, system, tools, messages })
+}
+
+struct Body<'a> {
+    settings: &'a ModelSettings,
+    thinking: Thinking,
+    system: Option<[Block<'a>; 1]>,
+    tools: &'a [ToolSpec],
+    messages: Vec<Message<'a>>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { settings, thinking, system, tools, messages } = self;
+        let mut fields = Fields { map: serializer.serialize_map(None)?, added: &thinking.fields };
+        fields.add("model", &settings.model)?;
+        fields.add("max_tokens", &thinking.max_tokens)?;
+        fields.add("stream", &true)?;
+        if !tools.is_empty() {
+            fields.add("tools", &Tools(tools))?;
+        }
+        if let Some(system) = system {
+            fields.add("system", system)?;
+        }
+        fields.add("messages", messages)?;
+        if let Some(temperature) = settings.temperature.filter(|_| !thinking.is_asked()) {
+            fields.add("temperature", &temperature)?;
+        }
+        for (name, value) in &thinking.fields {
+            fields.map.serialize_entry(name, value)?;
+        }
+        fields.map.end()
+    }
+}
+
+/// The fields of the body, except those that the settings bring themselves.
+struct Fields<'a, M> {
+    map: M,
+    added: &'a Map<String, Value>,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
+        if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
+    }
+}
+
+fn system(text: &str) -> Option<[Block<'_>; 1]> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut block = Block::text(text);
+    block.mark();
+    Some([block])
+}
+
+struct Tools<'a>(&'a [ToolSpec]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let last = self.0.len() - 1;
+        serializer.collect_seq(self.0.iter().enumerate().map(|(place, tool)| WireTool {
+            name: &tool.name,
+            description: Some(tool.description.as_str()).filter(|words| !words.trim().is_empty()),
+            input_schema: schema(&tool.parameters),
+            cache_control: (place == last).then_some(CacheControl {}),
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+/// The provider wants an object at the top of a schema, and no alternatives beside it; what they say is checked when
+/// the tool is called.
+fn schema(parameters: &Value) -> Cow<'_, Value> {
+    let Value::Object(fields) = parameters else { return Cow::Owned(json!({"type": "object"})) };
+    let has_alternatives = ALTERNATIVES.iter().any(|name| fields.contains_key(*name));
+    if fields.get("type").is_some_and(|kind| kind == "object") && !has_alternatives {
+        return Cow::Borrowed(parameters);
+    }
+    let mut fields = fields.clone();
+    ALTERNATIVES.iter().for_each(|name| drop(fields.shift_remove(*name)));
+    fields.insert("type".to_owned(), "object".into());
+    Cow::Owned(Value::Object(fields))
+}

@@ -1,0 +1,558 @@
+use crow_core::{
+    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, Sealed, Status,
+    ToolKind, ToolSpec, Touch, Transcript,
+};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::body;
+use crate::ModelSettings;
+use crate::sample::settings;
+
+fn prompt(parts: Vec<Part>) -> Entry {
+    Entry::Prompt(Prompt { id: MessageId::at(0), parts })
+}
+
+fn words(text: &str) -> Part {
+    Part::Text(text.to_owned())
+}
+
+fn say(text: &str) -> Entry {
+    prompt(vec![words(text)])
+}
+
+fn image(mime: &str) -> Part {
+    Part::Image { mime: mime.to_owned(), data: "AA==".to_owned() }
+}
+
+/// A reply at place `seq` that calls `read` once for each provider id.
+fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
+    sealed(seq, text, provider_ids, Vec::new())
+}
+
+/// The same with what the model wants back.
+fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> Entry {
+    let calls = provider_ids.iter().enumerate().map(|(index, id)| Call {
+        id: CallId::at(seq, index),
+        provider_id: (*id).to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::Valid(json!({"path": "a"}).as_object().unwrap().clone()),
+    });
+    Entry::Reply(Reply {
+        id: MessageId::at(seq),
+        thought: "hm".to_owned(),
+        text: text.to_owned(),
+        calls: calls.collect(),
+        ended: Ended::Normally,
+        usage: None,
+        sealed: (!pieces.is_empty()).then(|| Sealed { by: settings().id(), pieces }),
+    })
+}
+
+fn thinking(words: &str) -> Value {
+    json!({"type": "thinking", "thinking": words, "signature": "s"})
+}
+
+fn result(seq: u64, index: usize, status: Status, parts: Vec<Part>) -> Entry {
+    let facets =
+        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
+    let outcome = Outcome { status, for_model: parts, for_client: Vec::new(), plan: None };
+    Entry::Result { call: CallId::at(seq, index), facets, outcome }
+}
+
+fn done(seq: u64, index: usize) -> Entry {
+    result(seq, index, Status::Done, vec![words("ok")])
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, parameters: Value| ToolSpec {
+        name: name.to_owned(),
+        description: "Does.".to_owned(),
+        parameters,
+    };
+    vec![
+        tool("read", json!({"type": "object"})),
+        tool("mcp", json!({"anyOf": [{"required": ["a"]}], "properties": {"a": {}}})),
+    ]
+}
+
+fn transcript(entries: Vec<Entry>) -> Transcript {
+    let mut transcript = Transcript::new("be good");
+    for entry in entries {
+        transcript.push(entry).unwrap();
+    }
+    transcript
+}
+
+/// Writes a request and checks that a strict provider takes it.
+#[track_caller]
+fn request(settings: &ModelSettings, transcript: &Transcript) -> Value {
+    let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let body: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(crow_testkit::messages_violations(&body), [""; 0], "{body:#}");
+    body
+}
+
+fn without_marks(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.shift_remove("cache_control");
+            fields.values_mut().for_each(|field| *field = without_marks(field.take()));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|item| *item = without_marks(item.take())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    value
+}
+
+/// Shows the messages without what marks them for the cache.
+#[track_caller]
+fn check_at(settings: &ModelSettings, entries: Vec<Entry>, expected: &Expect) {
+    let body = without_marks(request(settings, &transcript(entries)));
+    let messages = body["messages"].as_array().unwrap();
+    let shown = |message: &Value| {
+        let blocks = message["content"].as_array().unwrap().iter().map(|block| format!("  {block}\n"));
+        format!("{}\n{}", message["role"].as_str().unwrap(), blocks.collect::<String>())
+    };
+    let asked =
+        if body["thinking"].is_null() { String::new() } else { format!("thinking {}\n", body["thinking"]) };
+    expected.assert_eq(&(asked + &messages.iter().map(shown).collect::<String>()));
+}
+
+#[track_caller]
+fn check(entries: Vec<Entry>, expected: &Expect) {
+    check_at(&settings(), entries, expected);
+}
+
+fn at_level(model: &str, level: &str) -> ModelSettings {
+    let mut settings = settings();
+    settings.model = model.to_owned();
+    settings.reasoning_effort = Some(level.to_owned());
+    settings
+}
+
+#[test]
+fn words_calls_and_results() {
+    check(
+        vec![
+            say("hello"),
+            reply(1, "let me see", &["x", "y"]),
+            result(1, 1, Status::Failed, vec![]),
+            result(1, 0, Status::Done, vec![words("one"), words("two")]),
+            say("and quickly"),
+            reply(5, "done", &[]),
+            say("thanks"),
+            say("more"),
+        ],
+        &expect![[r#"
+            user
+              {"type":"text","text":"hello"}
+            assistant
+              {"type":"text","text":"let me see"}
+              {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+            user
+              {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}
+              {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"(no output)"}],"is_error":true}
+              {"type":"text","text":"and quickly"}
+            assistant
+              {"type":"text","text":"done"}
+            user
+              {"type":"text","text":"thanks"}
+              {"type":"text","text":"more"}
+        "#]],
+    );
+}
+
+#[test]
+fn ids_of_other_providers_are_told_apart_and_made_to_fit() {
+    check(
+        vec![
+            say("go"),
+            reply(1, "", &["x", "x", "", "call:1", "call-9-0"]),
+            done(1, 0),
+            done(1, 1),
+            done(1, 2),
+            done(1, 3),
+            done(1, 4),
+            reply(7, "", &["x", &"y".repeat(65)]),
+            done(7, 0),
+            done(7, 1),
+        ],
+        &expect![[r#"
+            user
+              {"type":"text","text":"go"}
+            assistant
+              {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"call-1-1","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"call-1-2","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"call-1-3","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"call-1-4","name":"read","input":{"path":"a"}}
+            user
+              {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+              {"type":"tool_result","tool_use_id":"call-1-1","content":[{"type":"text","text":"ok"}]}
+              {"type":"tool_result","tool_use_id":"call-1-2","content":[{"type":"text","text":"ok"}]}
+              {"type":"tool_result","tool_use_id":"call-1-3","content":[{"type":"text","text":"ok"}]}
+              {"type":"tool_result","tool_use_id":"call-1-4","content":[{"type":"text","text":"ok"}]}
+            assistant
+              {"type":"tool_use","id":"call-7-0","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"call-7-1","name":"read","input":{"path":"a"}}
+            user
+              {"type":"tool_result","tool_use_id":"call-7-0","content":[{"type":"text","text":"ok"}]}
+              {"type":"tool_result","tool_use_id":"call-7-1","content":[{"type":"text","text":"ok"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn links_resources_and_images() {
+    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
+    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
+    check(
+        vec![
+            prompt(vec![words("see"), words(" \n"), link, resource, image("image/bmp")]),
+            reply(1, "", &["x", "y"]),
+            result(1, 0, Status::Done, vec![image("image/png")]),
+            result(1, 1, Status::Failed, vec![words("so far"), image("image/png")]),
+        ],
+        &expect![[r#"
+            user
+              {"type":"text","text":"see"}
+              {"type":"text","text":"[a.rs](/a.rs) (lines 1 to 2)"}
+              {"type":"text","text":"<resource uri=\"file:///b\">\nbee\n</resource>"}
+              {"type":"text","text":"(an image of type image/bmp, which cannot be shown)"}
+            assistant
+              {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+              {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+            user
+              {"type":"tool_result","tool_use_id":"x","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}
+              {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"so far"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}
+        "#]],
+    );
+}
+
+#[test]
+fn a_person_speaks_first_in_turn_and_last() {
+    check(
+        vec![prompt(vec![words(" ")]), reply(1, "one", &[]), reply(2, "", &[]), reply(3, "two", &[])],
+        &expect![[r#"
+            user
+              {"type":"text","text":"(go on)"}
+            assistant
+              {"type":"text","text":"one"}
+            user
+              {"type":"text","text":"(go on)"}
+            assistant
+              {"type":"text","text":"two"}
+            user
+              {"type":"text","text":"(go on)"}
+        "#]],
+    );
+    check(
+        vec![prompt(vec![words(" ")])],
+        &expect![[r#"
+        user
+          {"type":"text","text":"(go on)"}
+    "#]],
+    );
+}
+
+#[test]
+fn names_that_a_model_made_up_are_made_to_fit() {
+    let Entry::Reply(mut made_up) = reply(1, "", &["x"]) else { unreachable!() };
+    made_up.calls[0].name = "fs.réad".to_owned();
+    made_up.calls[0].arguments = Arguments::Unreadable { why: String::new() };
+    check(
+        vec![say("go"), Entry::Reply(made_up), done(1, 0)],
+        &expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"tool_use","id":"x","name":"fs_r__ad","input":{}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+}
+
+fn interleaved() -> Vec<Entry> {
+    let pieces = vec![
+        thinking("first"),
+        json!({"type": "redacted_thinking", "data": "d"}),
+        json!({"type": "text", "n_bytes": "Grüße".len()}),
+        json!({"type": "tool_use"}),
+        thinking("second"),
+        json!({"type": "text", "n_bytes": 1}),
+        json!({"type": "tool_use"}),
+    ];
+    vec![say("go"), sealed(1, "Grüße\n", &["x", "y"], pieces), done(1, 0), done(1, 1)]
+}
+
+#[test]
+fn reasoning_goes_back_in_its_place_and_untouched() {
+    check(
+        interleaved(),
+        &expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"thinking","thinking":"first","signature":"s"}
+          {"type":"redacted_thinking","data":"d"}
+          {"type":"text","text":"Grüße"}
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+          {"type":"thinking","thinking":"second","signature":"s"}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+}
+
+#[test]
+fn reasoning_goes_back_to_nobody_else() {
+    let without = expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"text","text":"Grüße\n"}
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]];
+    let mut other = settings();
+    other.model = "acme-10".to_owned();
+    check_at(&other, interleaved(), &without);
+    let mut unwanted = settings();
+    unwanted.send_reasoning = Some(false);
+    check_at(&unwanted, interleaved(), &without);
+    let mut off = settings();
+    off.reasoning_effort = Some("none".to_owned());
+    check_at(
+        &off,
+        interleaved(),
+        &expect![[r#"
+        thinking {"type":"disabled"}
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"text","text":"Grüße"}
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+}
+
+#[test]
+fn reasoning_that_leads_to_nothing_is_left_out() {
+    let cut = sealed(1, "", &[], vec![thinking("first")]);
+    let cut_later =
+        sealed(2, "Hel", &[], vec![thinking("a"), json!({"type": "text", "n_bytes": 99}), thinking("b")]);
+    check(
+        vec![say("go"), cut, cut_later, say("on")],
+        &expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"thinking","thinking":"a","signature":"s"}
+          {"type":"text","text":"Hel"}
+        user
+          {"type":"text","text":"on"}
+    "#]],
+    );
+}
+
+/// A turn whose first reply has no reasoning.
+fn begun_without() -> Vec<Entry> {
+    vec![
+        say("go"),
+        reply(1, "", &["x"]),
+        done(1, 0),
+        sealed(3, "", &["y"], vec![thinking("hm"), json!({"type": "tool_use"})]),
+        done(3, 0),
+    ]
+}
+
+#[test]
+fn a_turn_that_began_without_reasoning_goes_on_without() {
+    let budget = at_level("acme-9", "low");
+    check_at(
+        &budget,
+        begun_without(),
+        &expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+        assistant
+          {"type":"thinking","thinking":"hm","signature":"s"}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+    let next = [begun_without(), vec![reply(5, "done", &[]), say("next")]].concat();
+    check_at(
+        &budget,
+        next,
+        &expect![[r#"
+        thinking {"type":"enabled","budget_tokens":4000}
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+        assistant
+          {"type":"thinking","thinking":"hm","signature":"s"}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+        assistant
+          {"type":"text","text":"done"}
+        user
+          {"type":"text","text":"next"}
+    "#]],
+    );
+}
+
+#[test]
+fn a_turn_that_began_with_reasoning_goes_on_with_it() {
+    check_at(
+        &at_level("acme-9", "low"),
+        interleaved(),
+        &expect![[r#"
+        thinking {"type":"enabled","budget_tokens":4000}
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"thinking","thinking":"first","signature":"s"}
+          {"type":"redacted_thinking","data":"d"}
+          {"type":"text","text":"Grüße"}
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+          {"type":"thinking","thinking":"second","signature":"s"}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+}
+
+#[test]
+fn a_model_that_is_not_asked_to_think_gets_no_reasoning_back() {
+    let mut entries = interleaved();
+    if let Entry::Reply(reply) = &mut entries[1]
+        && let Some(sealed) = &mut reply.sealed
+    {
+        sealed.by = "acme/claude-sonnet-4-5".to_owned();
+    }
+    let mut unasked = settings();
+    unasked.model = "claude-sonnet-4-5".to_owned();
+    check_at(
+        &unasked,
+        entries,
+        &expect![[r#"
+        user
+          {"type":"text","text":"go"}
+        assistant
+          {"type":"text","text":"Grüße"}
+          {"type":"tool_use","id":"x","name":"read","input":{"path":"a"}}
+          {"type":"tool_use","id":"y","name":"read","input":{"path":"a"}}
+        user
+          {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
+          {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
+    "#]],
+    );
+}
+
+#[test]
+fn settings_become_fields_and_the_extra_ones_win() {
+    let mut transcript = Transcript::new("");
+    transcript.push(say("hi")).unwrap();
+    let mut settings = at_level("claude-opus-4-6", "high");
+    settings.max_tokens = Some(100);
+    settings.temperature = Some(0.5);
+    settings.extra_body = json!({"top_p": 0.95, "stream": false}).as_object().unwrap().clone();
+    let text = |settings: &ModelSettings| {
+        let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    expect![[r#"{"model":"claude-opus-4-6","max_tokens":100,"tools":[{"name":"read","description":"Does.","input_schema":{"type":"object"}},{"name":"mcp","description":"Does.","input_schema":{"properties":{"a":{}},"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"},"top_p":0.95,"stream":false}"#]].assert_eq(&text(&settings));
+    settings.reasoning_effort = None;
+    settings.extra_body.clear();
+    expect![[r#"{"model":"claude-opus-4-6","max_tokens":100,"stream":true,"tools":[{"name":"read","description":"Does.","input_schema":{"type":"object"}},{"name":"mcp","description":"Does.","input_schema":{"properties":{"a":{}},"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"temperature":0.5}"#]].assert_eq(&text(&settings));
+}
+
+/// Where the marks stand, as a path each.
+fn marks(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match name.as_str() {
+                    "cache_control" => found.push(path.to_owned()),
+                    name => marks(field, &format!("{path}/{name}"), found),
+                }
+            }
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(place, item)| marks(item, &format!("{path}/{place}"), found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn each_request_begins_as_the_one_before() {
+    let settings = at_level("acme-9", "low");
+    let turns = [
+        vec![say("go")],
+        vec![
+            sealed(1, "", &["x", "y"], vec![thinking("hm"), json!({"type": "tool_use"})]),
+            done(1, 1),
+            done(1, 0),
+        ],
+        vec![
+            sealed(4, "so", &["x"], vec![thinking("so"), json!({"type": "text", "n_bytes": 2})]),
+            done(4, 0),
+            say("hurry"),
+        ],
+        vec![sealed(7, "done", &[], vec![thinking("yes")]), prompt(vec![words("see"), image("image/png")])],
+        vec![reply(9, "I see", &[]), say("bye")],
+    ];
+    let mut entries = Vec::new();
+    let mut seen = String::new();
+    let mut before: Option<Value> = None;
+    for turn in turns {
+        entries.extend(turn);
+        let body = request(&settings, &transcript(entries.clone()));
+        let mut found = Vec::new();
+        marks(&body, "", &mut found);
+        seen += &format!("{}\n", found.join(" "));
+        let body = without_marks(body);
+        if let Some(before) = before {
+            let (old, new) = (before["messages"].as_array().unwrap(), body["messages"].as_array().unwrap());
+            let begins_so = |(old, new): (&Value, &Value)| assert_eq!(old.to_string(), new.to_string());
+            old.iter().zip(new).for_each(begins_so);
+            for field in ["tools", "system", "thinking", "model", "max_tokens"] {
+                assert_eq!(before[field].to_string(), body[field].to_string());
+            }
+        }
+        before = Some(body);
+    }
+    expect![[r#"
+        /tools/1 /system/0 /messages/0/content/0
+        /tools/1 /system/0 /messages/0/content/0 /messages/2/content/1
+        /tools/1 /system/0 /messages/2/content/1 /messages/4/content/1
+        /tools/1 /system/0 /messages/4/content/1 /messages/6/content/1
+        /tools/1 /system/0 /messages/6/content/1 /messages/8/content/0
+    "#]]
+    .assert_eq(&seen);
+}
