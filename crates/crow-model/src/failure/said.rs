@@ -61,7 +61,7 @@ const NO_CREDIT: [&str; 7] = [
     "requires more credits",
 ];
 
-const UNWELCOME: [&str; 7] = [
+const UNWELCOME: [&str; 9] = [
     "content_filter",
     "content_policy",
     "responsibleaipolicy",
@@ -69,6 +69,8 @@ const UNWELCOME: [&str; 7] = [
     "content exists risk",
     "data_inspection_failed",
     "safety_check",
+    "usage policy",
+    "was flagged",
 ];
 
 const NO_TOOLS: [&str; 5] = [

@@ -136,7 +136,7 @@ fn errors_inside_a_stream_count_as_their_status() {
         context_overflow (final)
           the conversation is longer than the window of `acme-9` at `acme`: Too long; make it shorter with /compact
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): It was flagged; check its settings in the configuration
+          `acme` refused what the conversation says for `acme-9` (400): It was flagged; say it otherwise or use another model
         model_not_found (final)
           `acme` has no model `acme-9` (404): no model acme-9; correct the model of `big` in the configuration
         connection (again)
