@@ -106,7 +106,7 @@ fn the_ends_of_responses() {
             < text[msg-3] I go on.
             = end_turn
             > prompt and more
-            ! -32603 provider_rejected: `fake` refused the request for `scripted` (400): It was flagged; check its settings in the configuration
+            ! -32603 provider_rejected: `fake` refused what the conversation says for `scripted` (400): It was flagged; say it otherwise or use another model
             model saw user "go"
             model saw assistant msg_crow_1 "I begin"
             model saw user "and on"
