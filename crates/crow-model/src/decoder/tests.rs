@@ -35,5 +35,5 @@ fn blanks_before_an_answer() {
             Text("Hi")
             Ok(Normally)"#]],
     );
-    check(b"\n {\"data: \n\n", &expect![[r#"Err(NotProtocol("{\"data: \n\n"))"#]]);
+    check(b"\n {\"data: \n\n", &expect![[r#"Err(NotProtocol("{\"data:"))"#]]);
 }
