@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use self::read::{ListedModel, Listing, Server};
 use crate::failure::{Asked, BadAnswer};
-use crate::http::{address, headers};
+use crate::http::{address, headers, is_near};
 use crate::{Http, ProviderSettings};
 
 /// Room for a page of the list; the longest known has a few hundred models and their prices.
@@ -124,8 +124,8 @@ impl<'a> Door<'a> {
 
     /// Asks servers that say little in their list for the rest, in their own words.
     async fn describe(&self, listing: &mut Listing) {
-        // A server on one's own machine or network has no certificate; Ollama alone may not be told by its list.
-        let is_near = self.models.scheme() == "http";
+        // Ollama alone may not be told by its list; nobody far away is one.
+        let is_near = is_near(&self.models);
         let says_nothing = listing.models.iter().all(|model| model.window.is_none());
         if listing.server.is_none() && is_near && says_nothing {
             let version = self.told(&["api", "version"], None).await;
