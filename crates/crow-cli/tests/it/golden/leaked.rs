@@ -91,7 +91,7 @@ fn an_example_in_an_explanation_is_not_run() {
             = end_turn
             > prompt how else?
             < text[msg-3] Or so:⏎<tool_call>{"name": "terminal", "arguments": {"command": "touch ran"}}</tool_call>
-            < thought[] `scripted` wrote a call as text behind other words, which was not run; with `tool_calls: text` in its settings such calls are⏎
+            < thought[] `scripted` ended its reply with a call as text; it was not run, because it is not the whole reply or cannot be read (`tool_calls: text` in the model's settings allows words before it)⏎
             = end_turn
             model saw user: "how are you called?"
             model saw assistant: "So:\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n```\n"
@@ -134,6 +134,7 @@ fn a_call_as_text_that_was_cut_is_shown() {
         config: permissions: { mode: auto }
         model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}" | finish length
         model: text "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}" | cut
+        model: text "As I said."
         model: text "Hello."
         > prompt go
         > end
@@ -142,7 +143,27 @@ fn a_call_as_text_that_was_cut_is_shown() {
         > prompt hello?
         > end
         "#,
-        &expect![[r#""#]],
+        &expect![[r#"
+            > prompt go
+            < text[msg-1] {"name": "terminal", "arguments": {"command": "touch ran"}}
+            < title go
+            = max_tokens
+            > prompt again
+            < text[msg-3] {"name": "terminal", "arguments": {"command": "touch ran"}}
+            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < text[msg-5] As I said.
+            = end_turn
+            > prompt hello?
+            < text[msg-7] Hello.
+            = end_turn
+            model saw user: "go"
+            model saw assistant: "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}"
+            model saw user: "again"
+            model saw assistant: "{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}"
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+            model saw assistant: "As I said."
+            model saw user: "hello?"
+        "#]],
     );
 }
 
@@ -171,7 +192,8 @@ fn a_model_that_is_asked_to_write_its_calls() {
         r#"
         model-config: tool_calls: text
         file a.txt "apples\n"
-        model: text "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\"" | text ": {\"file_path\": \"a.txt\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>"
+        model: text "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\"" | text ": {\"file_path\": \"a.txt\"}}\n</tool_call>"
+        model: text "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>"
         model: text "It says apples."
         model: text "You are welcome."
         > prompt what does a.txt say?
@@ -183,20 +205,22 @@ fn a_model_that_is_asked_to_write_its_calls() {
             > prompt what does a.txt say?
             < text[msg-1] I look.⏎
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-1-1 read "read" pending {"path":"a.txt"}
             < call call-1-0 in_progress
-            < call call-1-1 in_progress
             < call call-1-0 completed "     1\tapples\n"
-            < call call-1-1 failed "`read` was not run: `file_path` is missing; it must be a string"
-            < text[msg-4] It says apples.
+            < call call-3-0 read "read" pending {"path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 failed "`read` was not run: `file_path` is missing; it must be a string"
+            < text[msg-5] It says apples.
             < title what does a.txt say?
             = end_turn
             > prompt thanks
-            < text[msg-6] You are welcome.
+            < text[msg-7] You are welcome.
             = end_turn
             model saw user: "what does a.txt say?"
-            model saw assistant: "I look.\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"file_path\":\"a.txt\"}}\n</tool_call>\n<tool_call>\n{\"name\":\"read\",\"arguments"
-            model saw user: "<tool_result name=\"read\">\n     1\tapples\n</tool_result>\n<tool_result name=\"read\">\n`read` was not run: `file_path` is miss"
+            model saw assistant: "I look.\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"file_path\":\"a.txt\"}}\n</tool_call>"
+            model saw user: "<tool_result name=\"read\">\n     1\tapples\n</tool_result>"
+            model saw assistant: "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n</tool_call>"
+            model saw user: "<tool_result name=\"read\">\n`read` was not run: `file_path` is missing; it must be a string\n</tool_result>"
             model saw assistant: "It says apples."
             model saw user: "thanks"
         "#]],

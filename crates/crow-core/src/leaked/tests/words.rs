@@ -135,6 +135,27 @@ fn a_reply_that_was_cut_runs_nothing() {
 }
 
 #[test]
+fn what_never_ends_is_shown() {
+    let begin = r#"{"name": "terminal", "arguments": {"command": ""#;
+    let blanks = " ".repeat(2000);
+    let shown = |text: &str| {
+        let conversation = conversation("nothing");
+        let heard = heard(Takes::WholeReplies, &pieces(text, 1000), Ended::Normally, &conversation);
+        assert_eq!(heard.text, format!("{text:?} (\"\")"));
+        // Something of it was seen before the end.
+        !heard.shown.starts_with('|')
+    };
+    assert!(shown(&format!("{begin}{}", "a".repeat(1024 * 1024))));
+    assert!(!shown(&format!("{begin}{}", "a".repeat(1024))));
+    assert!(shown(&CALL.repeat(65)));
+    assert!(shown(&format!("```{blanks}")));
+    assert!(shown(&format!("<function=terminal{blanks}")));
+    assert!(shown(&format!("<function=terminal><parameter={blanks}")));
+    assert!(shown(&format!("{begin}\"}}, \"id\": {}", "[".repeat(101))));
+    assert!(shown(&format!("[TOOL_CALLS]terminal[ARGS]{{\"command\": {}", "[".repeat(101))));
+}
+
+#[test]
 fn a_call_that_came_as_calls_do_makes_the_rest_text() {
     let native =
         ModelEvent::Call { slot: 0, id: Some("x"), name: Some("read"), arguments: r#"{"file_path":"b"}"# };
