@@ -391,29 +391,42 @@ fn one_that_the_environment_names_is_not_looked_for() {
     let (_ollama, ollama) = serve(&[("/v1/models", OLLAMA), ("/api/show", SHOWN)]);
     let url = format!("http://localhost:{ollama}/v1");
     let env = [("LLM_MINE_BASE_URL", url.as_str()), ("LLM_MINE_MODEL", "qwen3:8b")];
-    let places = [Place { name: "ollama", title: "Ollama", port: ollama }];
+    let (_other, other) =
+        serve(&[("/v1/models", r#"{"object":"list","data":[{"id":"m","max_model_len":65536}]}"#)]);
+    let places = [
+        Place { name: "ollama", title: "Ollama", port: ollama },
+        Place { name: "mine", title: "vLLM", port: other },
+    ];
     check_outside(
         &env,
         &[],
         &Outside { list: &ask, places: &places },
         expect![[r#"
-        wrote $DIR/config.yaml
-          mine: qwen3:8b
-        the first model is the default; edit the file to change it
-        to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
-        --- .env
-        --- config.yaml
-        # Where models are asked. Keys are read from the environment and from .env beside this file.
-        providers:
-          mine:
-            base_url: "http://localhost:$PORT0/v1"
+            note: vLLM is at http://127.0.0.1:$PORT1/v1 and has 1 model
+            wrote $DIR/config.yaml
+              mine: qwen3:8b
+              mine-$PORT1: m
+            the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            --- .env
+            --- config.yaml
+            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            providers:
+              mine:
+                base_url: "http://localhost:$PORT0/v1"
+              mine-$PORT1:
+                base_url: "http://127.0.0.1:$PORT1/v1"
 
-        # The first model is the default.
-        models:
-          "qwen3:8b":
-            provider: mine
-            model: "qwen3:8b"
-    "#]],
+            # The first model is the default.
+            models:
+              "qwen3:8b":
+                provider: mine
+                model: "qwen3:8b"
+              m:
+                provider: mine-$PORT1
+                model: m
+                context_window: 65536
+        "#]],
     );
 }
 
