@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crow_core::{
     AgentServer, Failure, FailureKind, Hook, Limits, McpServer, MessageId, Mode, Network, Rules, Sandbox,
     SessionId, TreeLimits,
 };
-use crow_model::{Http, ModelSettings};
+use crow_model::{Http, ModelSettings, Recorder};
 use crow_speckit::{SpecsLink, SpecsRoot};
 use crow_store::Store;
 use crow_tools::Tools;
@@ -69,6 +69,8 @@ pub struct KitSettings {
     pub depth: u32,
     /// Where the worktrees of tasks are made.
     pub worktrees_dir: PathBuf,
+    /// Where everything is kept that is asked of models and answered, if anywhere.
+    pub recordings_dir: Option<PathBuf>,
     /// Where the configuration and the keys are, by its real path.
     pub config_dir: PathBuf,
     /// The address of the database, without a password.
@@ -215,9 +217,12 @@ impl Kit {
     /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes
     /// milliseconds.
     pub(crate) async fn http(&self) -> Result<&Http, Failure> {
-        let make = async || match tokio::task::spawn_blocking(Http::new).await {
-            Ok(made) => made,
-            Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
+        let make = async || {
+            let recordings = self.settings().recordings_dir.clone();
+            match tokio::task::spawn_blocking(move || make_http(recordings.as_deref())).await {
+                Ok(made) => made,
+                Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
+            }
         };
         self.http.get_or_try_init(make).await
     }
@@ -251,5 +256,13 @@ impl Kit {
                 Failure::new(FailureKind::InvalidValue, why)
             }),
         }
+    }
+}
+
+fn make_http(recordings: Option<&Path>) -> Result<Http, Failure> {
+    let http = Http::new()?;
+    match recordings {
+        Some(folder) => Ok(http.recorded(Recorder::start(folder)?)),
+        None => Ok(http),
     }
 }

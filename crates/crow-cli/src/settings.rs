@@ -85,6 +85,8 @@ pub(crate) struct Settings {
     pub(crate) worktrees_dir: PathBuf,
     /// How the web is reached.
     pub(crate) web: WebAccess,
+    /// Where everything is kept that is asked of models and answered, if anywhere.
+    pub(crate) recordings_dir: Option<PathBuf>,
     /// Commands for certain moments of a turn, in the file's order.
     pub(crate) hooks: Vec<Hook>,
     /// How the configuration files of repositories are read.

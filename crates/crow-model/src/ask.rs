@@ -17,6 +17,7 @@ use crate::decoder::{Decoder, Finish, StreamError};
 use crate::failure::{Asked, BadAnswer};
 use crate::http::{address, headers, is_near};
 use crate::price::priced;
+use crate::record::Recording;
 use crate::retry::{Cause, Tried, next_try, notice, retry_after};
 use crate::{Api, Http, ModelSettings, ToolCalls, chat, leaked, messages, responses};
 
@@ -91,8 +92,10 @@ async fn asked(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &Ca
             sieve: leaked::sieve(ask.settings, ask.tools),
             was_heard: false,
             said_before: &mut said_before,
+            recording: http.record(&again, ask.settings),
         };
         let ended = one.run(client, again, listener).await;
+        std::mem::take(&mut one.recording).end().await;
         let tried = match ended {
             TryEnd::Over(ended) => return one.end(ask, ended, listener),
             TryEnd::Failed(tried) => tried,
@@ -172,6 +175,7 @@ struct Try<'a> {
     was_heard: bool,
     /// Status and body of the refusal before.
     said_before: &'a mut Option<(u16, String)>,
+    recording: Recording,
 }
 
 impl Try<'_> {
@@ -192,6 +196,10 @@ impl Try<'_> {
             }
             listener.noticed(self.asked.queue(waited));
         };
+        match &answer {
+            Ok(Ok(response)) => self.recording.answered(response),
+            Ok(Err(_)) | Err(_) => self.recording.broke_off(),
+        }
         let ended = match answer {
             Err(_) => Err(self.asked.silence(self.begin_max).into()),
             Ok(Err(error)) => Err(self.asked.no_answer(error).into()),
@@ -226,6 +234,7 @@ impl Try<'_> {
                     continue;
                 }
             };
+            self.recording.took(&bytes);
             let bytes = match bytes {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => break,
@@ -251,7 +260,7 @@ impl Try<'_> {
                 () = listener.room() => {}
             }
             if decoder.is_done() {
-                drain(response);
+                drain(response, &mut self.recording);
                 break;
             }
         }
@@ -277,6 +286,8 @@ impl Try<'_> {
             // Late or broken, what came is explained.
             _ = timeout(REFUSAL_TIMEOUT, read_refusal(response, &mut body)) => {}
         }
+        self.recording.said(&body);
+        self.recording.heard_out();
         let body = String::from_utf8_lossy(&body).into_owned();
         let is_same = self.is_said_again(code, body);
         let body = self.said_before.as_ref().map_or("", |(_, body)| body);
@@ -328,7 +339,8 @@ impl Try<'_> {
 }
 
 /// Reads the end of the body on the side: the reply does not wait for it.
-fn drain(mut response: Response) {
+fn drain(mut response: Response, recording: &mut Recording) {
+    recording.heard_out();
     tokio::spawn(async move {
         let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
         // Too slow only means that the next request opens a connection of its own.

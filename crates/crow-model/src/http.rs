@@ -6,9 +6,10 @@ use std::time::Duration;
 use crow_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
 
-use crate::{Api, ProviderSettings};
+use crate::record::Recording;
+use crate::{Api, ModelSettings, ProviderSettings, Recorder};
 
 /// A server that does not take a connection within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -29,6 +30,8 @@ pub struct Http {
     remote: Client,
     /// Goes to this machine, which no proxy can reach for us.
     local: Client,
+    /// Keeps what is asked, where somebody wants that.
+    recorder: Option<Recorder>,
 }
 
 impl Http {
@@ -45,11 +48,22 @@ impl Http {
         // Plain HTTP only, so it needs no certificates.
         let local = builder().no_proxy().tls_certs_only([]).build();
         match (remote, local) {
-            (Ok(remote), Ok(local)) => Ok(Self { remote, local }),
+            (Ok(remote), Ok(local)) => Ok(Self { remote, local, recorder: None }),
             (Err(error), _) | (_, Err(error)) => {
                 Err(Failure::new(FailureKind::Internal, format!("no HTTP client could be made: {error}")))
             }
         }
+    }
+
+    /// Has everything kept that is asked of models and answered.
+    #[must_use]
+    pub fn recorded(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
+    }
+
+    /// Begins to keep a question, where somebody wants that.
+    pub(crate) fn record(&self, request: &Request, settings: &ModelSettings) -> Recording {
+        Recording::begin(self.recorder.as_ref(), request, settings)
     }
 
     /// Picks the client for an address.

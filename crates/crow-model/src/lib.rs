@@ -18,6 +18,7 @@ mod sse;
 
 mod failure;
 mod price;
+mod record;
 mod retry;
 
 #[cfg(test)]
@@ -27,4 +28,5 @@ pub use ask::{Ask, Listener, ask};
 pub use decoder::{Decoder, Finish, StreamError};
 pub use http::Http;
 pub use models::{ListedModel, Listing, Server, check_key, list_models};
+pub use record::Recorder;
 pub use settings::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};

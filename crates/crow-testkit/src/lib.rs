@@ -6,6 +6,7 @@
 mod checker;
 mod contract;
 mod model_server;
+mod recorded;
 mod script;
 
 pub use checker::messages::violations as messages_violations;

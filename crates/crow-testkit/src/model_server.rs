@@ -10,6 +10,7 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::recorded::Recorded;
 use crate::{Answer, Script, messages_violations, responses_violations, violations};
 use answering::Api;
 use http::{Connection, Request};
@@ -45,6 +47,8 @@ struct State {
     answers: std::collections::VecDeque<Answer>,
     /// What requests get whose first prompt holds a text, the first text that fits.
     by_prompt: Vec<(String, std::collections::VecDeque<Answer>)>,
+    /// What is played again, instead of any script.
+    recorded: Option<Recorded>,
     /// What requests without tools get.
     aside: std::collections::VecDeque<Answer>,
     /// What requests to an address get, whatever they ask.
@@ -60,12 +64,25 @@ struct State {
 impl ModelServer {
     /// Starts to answer on a free port of the loopback.
     pub fn start(script: impl Into<Script>) -> Self {
+        Self::serving(State { answers: script.into().answers.into(), ..State::default() })
+    }
+
+    /// Plays a recording again, a file or all files of a folder, as `CROW_RECORD` makes them.
+    ///
+    /// Each request gets what the first recorded one got that is the same and was not answered yet: the status, the
+    /// bytes in their pieces, and the end, but not the pauses. Whatever else is asked is refused with where it
+    /// differs from the one that is next. What is not compared: system prompts and instructions, which tell the
+    /// folder and the day, and what names a session or a user to the provider.
+    pub fn replay(recording: &Path) -> Self {
+        Self::serving(State { recorded: Some(Recorded::read(recording)), ..State::default() })
+    }
+
+    fn serving(state: State) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
         });
         let Ok((address, listener)) = listener else { panic!("no free port on the loopback") };
-        let state = State { answers: script.into().answers.into(), ..State::default() };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
@@ -174,6 +191,28 @@ impl ModelServer {
 }
 
 impl State {
+    /// Looks for what is wrong with a request, and for its answer where nothing is.
+    fn judge(&mut self, (api, path): (Api, &str), request: &Value) -> (Vec<String>, Option<Answer>) {
+        if let Some(recorded) = &mut self.recorded {
+            return match recorded.answer(path, request) {
+                Ok(answer) => (Vec::new(), Some(answer)),
+                Err(why) => (vec![why], None),
+            };
+        }
+        let found = match api {
+            Api::Chat => violations(request),
+            Api::Messages => messages_violations(request),
+            Api::Responses => responses_violations(request),
+        };
+        if !found.is_empty() {
+            return (found, None);
+        }
+        match self.next_answer(request) {
+            Some(answer) => (found, Some(answer)),
+            None => (vec!["the script has no answer left".to_owned()], None),
+        }
+    }
+
     fn next_answer(&mut self, request: &Value) -> Option<Answer> {
         let prompt = first_prompt(request).unwrap_or_default();
         if let Some((_, answers)) = self.by_prompt.iter_mut().find(|(text, _)| prompt.contains(&**text)) {
@@ -217,15 +256,7 @@ impl Shared {
     fn take(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         self.change(|state| {
-            let mut found = match api {
-                Api::Chat => violations(&body),
-                Api::Messages => messages_violations(&body),
-                Api::Responses => responses_violations(&body),
-            };
-            let next = if found.is_empty() { state.next_answer(&body) } else { None };
-            if found.is_empty() && next.is_none() {
-                found.push("the script has no answer left".to_owned());
-            }
+            let (found, next) = state.judge((api, request.target().1), &body);
             let n = state.requests.len();
             let answer = next.unwrap_or_else(|| answering::refusal(&found));
             state.refused.extend(found.into_iter().map(|why| format!("request {n}: {why}")));
@@ -259,8 +290,11 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     let mut numbers = Vec::new();
     let mut connection = Connection::new(stream);
     while let Ok(Some(request)) = connection.read_request().await {
+        let is_replay = shared.lock().recorded.is_some();
         let api = match (shared.take_page(&request), request.target()) {
             (Some(page), _) => Err(page),
+            // What was recorded says the rest.
+            (None, ("POST", _)) if is_replay => Ok(Api::Chat),
             (None, ("POST", "/v1/chat/completions")) => Ok(Api::Chat),
             (None, ("POST", "/v1/messages")) => Ok(Api::Messages),
             (None, ("POST", "/v1/responses")) => Ok(Api::Responses),

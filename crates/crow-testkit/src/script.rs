@@ -66,6 +66,8 @@ pub enum Step {
     Cut,
     /// Adds a header to the answer.
     Header(String, String),
+    /// Gives the answer another status than 200.
+    Code(u16),
     /// Answers with a status and a body instead of a stream.
     Status {
         /// The code.

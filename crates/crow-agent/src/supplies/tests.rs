@@ -69,6 +69,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: config_dir.join("worktrees"),
+        recordings_dir: None,
         spill_dir: config_dir.join("spill"),
         config_dir,
         db_uri: "sqlite:////config/crow.db".to_owned(),

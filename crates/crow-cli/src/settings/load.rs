@@ -74,6 +74,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         writable: places::writable(env),
         depth: places::depth(env),
         worktrees_dir: places::worktrees(env, dir),
+        recordings_dir: places::recordings(env),
         rules: std::mem::take(&mut top.permissions.rules),
         secret_variables: secrets.into_iter().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),

@@ -18,6 +18,7 @@ mod hooks;
 mod mcp;
 mod mcp_server;
 mod memory;
+mod recorded;
 mod replay;
 mod sandbox;
 mod skills;

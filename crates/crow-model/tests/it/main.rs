@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod quirks;
+mod recording;
 
 use std::fmt::Write as _;
 

@@ -103,6 +103,7 @@ struct Player<'a> {
     releases: &'a Semaphore,
     split: Option<usize>,
     headers: String,
+    code: u16,
     stage: Stage,
     n_calls: usize,
     /// The end is up to the script.
@@ -120,6 +121,7 @@ impl<'a> Player<'a> {
             releases,
             split: answer.split,
             headers: String::new(),
+            code: 200,
             stage: Stage::Silent,
             n_calls: 0,
             is_raw: false,
@@ -157,6 +159,10 @@ impl<'a> Player<'a> {
             }
             Step::Hold => self.hold().await,
             Step::Cut => Err(io::ErrorKind::ConnectionAborted.into()),
+            Step::Code(code) => {
+                self.code = *code;
+                Ok(())
+            }
             Step::Header(name, value) => {
                 self.headers.push_str(&format!("{name}: {value}\r\n"));
                 Ok(())
@@ -251,7 +257,8 @@ impl<'a> Player<'a> {
         } else {
             "content-type: text/event-stream\r\n"
         };
-        let head = format!("HTTP/1.1 200 OK\r\n{kind}{}transfer-encoding: chunked\r\n\r\n", self.headers);
+        let Self { code, headers, .. } = self;
+        let head = format!("HTTP/1.1 {code} Scripted\r\n{kind}{headers}transfer-encoding: chunked\r\n\r\n");
         self.connection.write(head.as_bytes()).await
     }
 

@@ -66,7 +66,12 @@ impl Speaker {
             Step::Chunk(event) => self.event(event),
             Step::Usage { .. } | Step::Cache { .. } => {}
             Step::Finish(reason) => self.finish(reason),
-            Step::Raw(_) | Step::Hold | Step::Cut | Step::Header(..) | Step::Status { .. } => return None,
+            Step::Raw(_)
+            | Step::Hold
+            | Step::Cut
+            | Step::Header(..)
+            | Step::Code(_)
+            | Step::Status { .. } => return None,
         }
         Some(std::mem::take(&mut self.events))
     }

@@ -73,7 +73,12 @@ impl Speaker {
                 }
             }
             Step::Finish(reason) => self.reason = Some(reason.clone()),
-            Step::Raw(_) | Step::Hold | Step::Cut | Step::Header(..) | Step::Status { .. } => return None,
+            Step::Raw(_)
+            | Step::Hold
+            | Step::Cut
+            | Step::Header(..)
+            | Step::Code(_)
+            | Step::Status { .. } => return None,
         }
         Some(std::mem::take(&mut self.events))
     }

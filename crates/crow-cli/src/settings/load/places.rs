@@ -1,4 +1,4 @@
-//! Where commands in the sandbox may write beside the folders of their session.
+//! Folders that the environment names: where commands in the sandbox may write, where worktrees and recordings go.
 
 use std::path::{Path, PathBuf};
 
@@ -57,6 +57,11 @@ pub(super) fn worktrees(env: &Environment, dir: &Path) -> PathBuf {
     let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
+}
+
+/// Where everything is kept that is asked of models and answered, if anywhere.
+pub(super) fn recordings(env: &Environment) -> Option<PathBuf> {
+    env.get("CROW_RECORD").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 /// How many levels below a root agent this process was started; whatever cannot be read is deeper than any limit.
