@@ -157,7 +157,7 @@ fn tools_work_as_they_do_in_a_session() {
         three
         exit code 3
         grep done: a.txt:2: three
-        read failed: `read` was not run: `file_path` must be a string, not the number 7
+        read failed: could not read 7: it does not exist
         read failed: could not read missing: it does not exist
         nothing error -32602: "there is no tool nothing"
         read error -32602: "tools/call takes the name of a tool and, as `arguments`, an object"

@@ -201,10 +201,9 @@ fn what_cannot_begin_says_why() {
             < call call-1-0 task "Task:" pending {"prompt":" "}
             < call call-1-0 in_progress
             < call call-1-0 failed "the prompt is empty; say what is to be done, with all that the agent has to know"
-            < call call-3-0 task "Task for nobody: x" pending {"prompt":"x","agent":"nobody"}
-            ? Task for nobody: x [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-3-0 task "task" pending {"prompt":"x","agent":"nobody"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "there is no agent nobody; the agents are: crow, other"
+            < call call-3-0 failed "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
             < call call-5-0 task "Task: x" pending {"prompt":"x","cwd":"missing"}
             < call call-5-0 in_progress
             < call call-5-0 failed "there is no folder $HOME/project/missing"
@@ -227,7 +226,7 @@ fn what_cannot_begin_says_why() {
             model saw assistant: task("{\"prompt\":\" \"}")
             model saw tool: "the prompt is empty; say what is to be done, with all that the agent has to know"
             model saw assistant: task("{\"prompt\":\"x\",\"agent\":\"nobody\"}")
-            model saw tool: "there is no agent nobody; the agents are: crow, other"
+            model saw tool: "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
             model saw assistant: task("{\"prompt\":\"x\",\"cwd\":\"missing\"}")
             model saw tool: "there is no folder $HOME/project/missing"
             model saw assistant: task_send("{\"task\":\"unknown\",\"prompt\":\"x\"}")

@@ -11,7 +11,8 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
         r#"
         api: messages
         file a.txt "apples\n"
-        model: thought "I must look." | text "I look." | call read {"file_path":"a.txt"} | call read {"file_path":"b.txt"} | usage 300 9 | cache 0 280
+        model: thought "I must look." | text "I look." | call read {"file_path":"a.txt"} | usage 300 9 | cache 0 280
+        model: call read {"file_path":"b.txt"} | usage 320 6 | cache 280 30
         model: thought "Apples." | text "It says apples." | usage 350 5 | cache 280 60
         model: text "You are welcome." | usage 370 4 | cache 340 20
         > set thought_level low
@@ -29,23 +30,26 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
             < text[msg-1] I look.
             < usage 309/32000
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-1-1 read "Read b.txt" pending {"file_path":"b.txt"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tapples\n"
-            < call call-1-1 in_progress
-            < call call-1-1 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
-            < thought[msg-4] Apples.
-            < text[msg-4] It says apples.
+            < usage 326/32000
+            < call call-3-0 read "Read b.txt" pending {"file_path":"b.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < thought[msg-5] Apples.
+            < text[msg-5] It says apples.
             < usage 355/32000
             < title what does a.txt say?
             = end_turn
             > prompt thanks
-            < text[msg-6] You are welcome.
+            < text[msg-7] You are welcome.
             < usage 374/32000
             = end_turn
             model saw user: "what does a.txt say?"
-            model saw assistant: thinking "I must look." "I look." read({"file_path":"a.txt"}) read({"file_path":"b.txt"})
-            model saw user: result "     1\tapples\n" failure "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            model saw assistant: thinking "I must look." "I look." read({"file_path":"a.txt"})
+            model saw user: result "     1\tapples\n"
+            model saw assistant: read({"file_path":"b.txt"})
+            model saw user: failure "could not read b.txt: it does not exist; near names in that folder: a.txt"
             model saw assistant: thinking "Apples." "It says apples."
             model saw user: "thanks"
         "#]],
@@ -133,6 +137,7 @@ fn failures_are_told_as_what_they_are() {
         api: messages
         model: status 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
         model: text "half" | chunk {"type":"error","error":{"type":"api_error","message":"Internal server error"}}
+        model: text " and half"
         model: status 401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}
         > prompt one
         > end
@@ -144,14 +149,18 @@ fn failures_are_told_as_what_they_are() {
         &expect![[r#"
             > prompt one
             < title one
-            ! -32603 provider_overloaded: `fake` is overloaded or broken (529): Overloaded; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (529): Overloaded; try again later
             > prompt two
             < text[msg-2] half
-            ! -32603 provider_overloaded: `fake` is overloaded or broken (500): Internal server error; try again later
+            < thought[] the provider is in trouble; the model is asked to go on with it (1 of 3)⏎
+            < text[msg-4]  and half
+            = end_turn
             > prompt three
             ! -32603 provider_auth: `fake` wants a key (401): invalid x-api-key; configure `api_key` for it
             model saw user: "one" "two"
             model saw assistant: "half"
+            model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"
+            model saw assistant: " and half"
             model saw user: "three"
         "#]],
     );

@@ -109,9 +109,9 @@ fn a_report_that_does_not_fit_is_made_again() {
             < call call-2-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":" ","source":"FR-001","gap":"partial"}]}
             < call call-2-0 in_progress
             < call call-2-0 failed "task 1 has no text or no source"
-            < call call-4-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"x","source":"FR-001","gap":"odd"}]}
+            < call call-4-0 speckit_converge "speckit_converge" pending {"tasks":[{"text":"x","source":"FR-001","gap":"odd"}]}
             < call call-4-0 in_progress
-            < call call-4-0 failed "the arguments do not fit: unknown variant `odd`, expected one of `missing`, `partial`, `contradicts`, `unrequested`"
+            < call call-4-0 failed "`speckit_converge` was not run: `tasks[0].gap` must be one of \"missing\", \"partial\", \"contradicts\", \"unrequested\", not the string \"odd\""
             < call call-6-0 speckit_converge "1 gaps between code and spec" pending {"tasks":[{"text":"Do it","source":"FR-001","gap":"missing"}]}
             < call call-6-1 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-6-0 in_progress
@@ -124,7 +124,7 @@ fn a_report_that_does_not_fit_is_made_again() {
             # [X] T001 [ ] T002; 0 bytes differ, 64 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
             asked tool: task 1 has no text or no source
-            asked tool: the arguments do not fit: unknown variant `odd`, expected one of `missing`, `partial`, `contradicts`, `unrequested`
+            asked tool: `speckit_converge` was not run: `tasks[0].gap` must be one of "missing", "partial", "contradicts", "unrequested", not the string "odd"
         "#]],
     );
 }

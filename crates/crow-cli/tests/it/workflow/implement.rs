@@ -75,9 +75,9 @@ fn a_report_counts_once_and_for_the_task_at_hand() {
             < call call-4-0 speckit_task "speckit_task" pending {"id":"T001","state":"failed"}
             < call call-4-0 in_progress
             < call call-4-0 failed "`speckit_task` was not run: `note` is missing; it must be a string"
-            < call call-6-0 speckit_task "T001 started" pending {"id":"T001","state":"started","note":"x"}
+            < call call-6-0 speckit_task "speckit_task" pending {"id":"T001","state":"started","note":"x"}
             < call call-6-0 in_progress
-            < call call-6-0 failed "the arguments do not fit: unknown variant `started`, expected `done` or `failed`"
+            < call call-6-0 failed "`speckit_task` was not run: `state` must be one of \"done\", \"failed\", not the string \"started\""
             < call call-8-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-8-1 speckit_task "T001 failed" pending {"id":"T001","state":"failed","note":"not made"}
             < call call-8-2 speckit_task "T002 done" pending {"id":"T002","state":"done","note":"as well"}
@@ -100,7 +100,7 @@ fn a_report_counts_once_and_for_the_task_at_hand() {
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
             asked tool: the task at hand is T001, not T002; nothing was marked
             asked tool: `speckit_task` was not run: `note` is missing; it must be a string
-            asked tool: the arguments do not fit: unknown variant `started`, expected `done` or `failed`
+            asked tool: `speckit_task` was not run: `state` must be one of "done", "failed", not the string "started"
             asked tool: T001 is done + tool: T001 was reported already + tool: the task at hand is T001, not T002; nothing was marked + user: <crow:speckit/task: 1 of 2 tasks of 001-photo-albums are done. The next one: (T002)>
         "#]],
     );
