@@ -157,7 +157,7 @@ impl<'a> Said<'a> {
             Some("`send_reasoning: true`")
         } else if is_about_reasoning || self.has(&["encrypted content", "encrypted_content"]) {
             Some("`send_reasoning: false`")
-        } else if self.has(&["reasoning summar", "reasoning.summary"]) {
+        } else if self.has(&["reasoning summaries", "reasoning summary", "reasoning.summary"]) {
             Some("`thought_levels` that set only `reasoning.effort`")
         } else if self.has(&["reasoning_effort"]) {
             Some("the thought level `default`, or `thought_levels`")
