@@ -22,6 +22,8 @@ mod record;
 mod retry;
 
 #[cfg(test)]
+mod heard;
+#[cfg(test)]
 mod sample;
 
 pub use ask::{Ask, Listener, ask};

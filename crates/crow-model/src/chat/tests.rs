@@ -1,61 +1,17 @@
 //! What real servers send, cut at every byte. `docs/user/models.md` names these tests.
 
-use std::fmt::Write as _;
-
-use crow_core::{Ended, ModelEvent, ReplyBuilder};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{Api, Decoder};
+use crate::{Api, heard};
 
-/// Decodes what comes in these pieces, and spells it.
 pub(super) fn read(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(Api::Chat);
-    let mut reply = ReplyBuilder::new(0);
-    let mut hear = |event: ModelEvent<'_>| {
-        reply.on_event(event);
-    };
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let finish = fed.and_then(|()| decoder.end(&mut hear));
-    let reply = reply.end(Ended::Normally);
-    let mut seen = String::new();
-    for (name, text) in [("thought", &reply.thought), ("text", &reply.text)] {
-        if !text.is_empty() {
-            _ = writeln!(seen, "{name} {text}");
-        }
-    }
-    for call in &reply.calls {
-        let arguments = serde_json::Value::Object(call.arguments.object());
-        _ = writeln!(seen, "call {} {} {arguments}", call.provider_id, call.name);
-    }
-    for piece in reply.sealed.iter().flat_map(|sealed| &sealed.pieces) {
-        _ = writeln!(seen, "sealed {piece}");
-    }
-    if let Some(usage) = reply.usage {
-        _ = write!(seen, "usage {} {}", usage.input, usage.output);
-        if usage.cached + usage.cache_written > 0 {
-            _ = write!(seen, " cached {} written {}", usage.cached, usage.cache_written);
-        }
-        seen.extend(usage.cost.map(|cost| format!(" cost {cost}")));
-        seen.push('\n');
-    }
-    match finish {
-        Ok(finish) => _ = writeln!(seen, "{finish:?}"),
-        Err(error) => _ = writeln!(seen, "{error}"),
-    }
-    seen
+    heard::heard(Api::Chat, pieces)
 }
 
 #[track_caller]
 pub(super) fn check(stream: &str, expected: &Expect) {
-    let stream = stream.as_bytes();
-    let whole = read(&[stream]);
-    expected.assert_eq(&whole);
-    for cut in 0..=stream.len() {
-        let (head, tail) = stream.split_at(cut);
-        assert_eq!(read(&[head, tail]), whole, "cut at {cut}");
-    }
-    assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+    heard::check(Api::Chat, stream, expected);
 }
 
 /// Makes a stream of these deltas with a good end.

@@ -1,59 +1,17 @@
 //! What servers send, cut at every byte.
 
-use std::fmt::Write as _;
-
-use crow_core::{Ended, ModelEvent, ReplyBuilder};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{Api, Decoder, Finish};
+use crate::{Api, Decoder, heard};
 
 fn read(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(Api::Messages);
-    let mut reply = ReplyBuilder::new(0);
-    let mut hear = |event: ModelEvent<'_>| {
-        reply.on_event(event);
-    };
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let finish = fed.and_then(|()| decoder.end(&mut hear));
-    let reply = reply.end(match finish {
-        Ok(Finish::OutputLimit) => Ended::OutputLimit,
-        _ => Ended::Normally,
-    });
-    let mut seen = String::new();
-    for (name, text) in [("thought", &reply.thought), ("text", &reply.text)] {
-        if !text.is_empty() {
-            _ = writeln!(seen, "{name} {text}");
-        }
-    }
-    for call in &reply.calls {
-        let arguments = serde_json::Value::Object(call.arguments.object());
-        _ = writeln!(seen, "call {} {} {arguments}", call.provider_id, call.name);
-    }
-    for piece in reply.sealed.iter().flat_map(|sealed| &sealed.pieces) {
-        _ = writeln!(seen, "sealed {piece}");
-    }
-    if let Some(usage) = reply.usage {
-        let (input, output) = (usage.input, usage.output);
-        _ = writeln!(seen, "usage {input} {output} cached {} written {}", usage.cached, usage.cache_written);
-    }
-    match finish {
-        Ok(finish) => _ = writeln!(seen, "{finish:?}"),
-        Err(error) => _ = writeln!(seen, "{error}"),
-    }
-    seen
+    heard::heard(Api::Messages, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    let stream = stream.as_bytes();
-    let whole = read(&[stream]);
-    expected.assert_eq(&whole);
-    for cut in 0..=stream.len() {
-        let (head, tail) = stream.split_at(cut);
-        assert_eq!(read(&[head, tail]), whole, "cut at {cut}");
-    }
-    assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+    heard::check(Api::Messages, stream, expected);
 }
 
 /// Makes a stream of these events, named as the provider names them.
@@ -245,7 +203,7 @@ fn servers_that_say_no_block_is_over_or_send_input_at_once() {
         &expect![[r#"
             text a
             call call-0-0 read {"p":1}
-            usage 7 2 cached 0 written 0
+            usage 7 2
             Normally
         "#]],
     );
@@ -292,10 +250,10 @@ fn ends_of_all_kinds() {
     check(
         &events(&[said, &ended("end_turn")]),
         &expect![[r#"
-        text a
-        usage 0 89 cached 0 written 0
-        Normally
-    "#]],
+            text a
+            usage 0 89
+            Normally
+        "#]],
     );
     check(
         &events(&[said]),
@@ -351,7 +309,7 @@ fn answers_that_are_no_stream() {
             sealed {"type":"thinking","thinking":"hm","signature":"s"}
             sealed {"type":"text","n_bytes":1}
             sealed {"type":"tool_use"}
-            usage 3 1 cached 0 written 0
+            usage 3 1
             Normally
         "#]],
     );
@@ -382,7 +340,7 @@ fn bad_utf8_costs_a_character_and_not_the_reply() {
     if let Some(place) = stream.iter().position(|byte| *byte == b'?') {
         stream[place] = 0xFF;
     }
-    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nusage 0 89 cached 0 written 0\nNormally\n");
+    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nusage 0 89\nNormally\n");
 }
 
 #[test]

@@ -2,54 +2,17 @@
 
 use std::fmt::Write as _;
 
-use crow_core::{Ended, ModelEvent, ReplyBuilder};
 use expect_test::{Expect, expect};
 
-use crate::{Api, Decoder};
+use crate::{Api, heard};
 
 fn read(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(Api::Responses);
-    let mut reply = ReplyBuilder::new(0);
-    let mut hear = |event: ModelEvent<'_>| {
-        reply.on_event(event);
-    };
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let finish = fed.and_then(|()| decoder.end(&mut hear));
-    let reply = reply.end(Ended::Normally);
-    let mut seen = String::new();
-    for (name, text) in [("thought", &reply.thought), ("text", &reply.text)] {
-        if !text.is_empty() {
-            _ = writeln!(seen, "{name} {text:?}");
-        }
-    }
-    for call in &reply.calls {
-        let arguments = serde_json::Value::Object(call.arguments.object());
-        _ = writeln!(seen, "call {} {} {arguments}", call.provider_id, call.name);
-    }
-    for piece in reply.sealed.iter().flat_map(|sealed| &sealed.pieces) {
-        _ = writeln!(seen, "sealed {piece}");
-    }
-    if let Some(usage) = reply.usage {
-        let (cached, written) = (usage.cached, usage.cache_written);
-        _ = writeln!(seen, "usage {} {} cached {cached} {written}", usage.input, usage.output);
-    }
-    match finish {
-        Ok(finish) => _ = writeln!(seen, "{finish:?}"),
-        Err(error) => _ = writeln!(seen, "{error}"),
-    }
-    seen
+    heard::heard(Api::Responses, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    let stream = stream.as_bytes();
-    let whole = read(&[stream]);
-    expected.assert_eq(&whole);
-    for cut in 0..=stream.len() {
-        let (head, tail) = stream.split_at(cut);
-        assert_eq!(read(&[head, tail]), whole, "cut at {cut}");
-    }
-    assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+    heard::check(Api::Responses, stream, expected);
 }
 
 /// Makes a stream of these events, spelled as the book has it.
@@ -96,15 +59,17 @@ fn a_reply_by_the_book() {
             r#"{"type":"response.completed","sequence_number":26,"response":{"id":"resp_1","status":"completed","error":null,"incomplete_details":null,"output":[{"id":"rs_1","type":"reasoning","encrypted_content":"gAAA==","summary":[{"type":"summary_text","text":"**Looking**"},{"type":"summary_text","text":"**Reading**"}]},{"id":"msg_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"text":"Grüße 🦀"}],"role":"assistant"},{"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"p\":1}","call_id":"call_a","name":"read"},{"id":"fc_2","type":"function_call","status":"completed","arguments":"{}","call_id":"call_b","name":"edit"}],"usage":{"input_tokens":75,"input_tokens_details":{"cached_tokens":64,"cache_write_tokens":8},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":95}}}"#,
         ]),
         &expect![[r#"
-            thought "**Looking**\n\n**Reading**"
-            text "Grüße 🦀"
+            thought **Looking**
+
+            **Reading**
+            text Grüße 🦀
             call call_a read {"p":1}
             call call_b edit {}
             sealed {"id":"rs_1","type":"reasoning","encrypted_content":"gAAA==","summary":[{"type":"summary_text","text":"**Looking**"},{"type":"summary_text","text":"**Reading**"}]}
             sealed {"id":"msg_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"text":"Grüße 🦀"}],"phase":"commentary","role":"assistant"}
             sealed {"id":"fc_1","type":"function_call","call_id":"call_a"}
             sealed {"id":"fc_2","type":"function_call","call_id":"call_b"}
-            usage 75 20 cached 64 8
+            usage 75 20 cached 64 written 8
             Normally
         "#]],
     );
@@ -121,11 +86,11 @@ fn texts_that_come_only_whole() {
     check(
         &events(&done),
         &expect![[r#"
-        thought "hm"
-        text "yes"
-        call call-0-0 read {"p":1}
-        Normally
-    "#]],
+            thought hm
+            text yes
+            call call-0-0 read {"p":1}
+            Normally
+        "#]],
     );
     let items = [
         r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}}"#,
@@ -136,23 +101,25 @@ fn texts_that_come_only_whole() {
     check(
         &events(&items),
         &expect![[r#"
-        thought "hm"
-        text "yes no"
-        call a read {"p":1}
-        sealed {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}
-        sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"},{"type":"refusal","refusal":" no"}]}
-        sealed {"type":"function_call","id":"fc_1","call_id":"a"}
-        Normally
-    "#]],
+            thought hm
+            text yes no
+            call a read {"p":1}
+            sealed {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}
+            sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"},{"type":"refusal","refusal":" no"}]}
+            sealed {"type":"function_call","id":"fc_1","call_id":"a"}
+            Normally
+        "#]],
     );
     let list = r#"{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"one"}]},{"type":"web_search_call","id":"ws_1"},{"type":"message","id":"msg_2","content":[{"type":"output_text","text":"two"}]},{"type":"function_call","call_id":"a","name":"read","arguments":"{}"}]}}"#;
     check(
         &events(&[list]),
         &expect![[r#"
-        text "one\n\ntwo"
-        call a read {}
-        Normally
-    "#]],
+            text one
+
+            two
+            call a read {}
+            Normally
+        "#]],
     );
 }
 
@@ -177,13 +144,13 @@ fn items_without_a_number_or_a_name() {
             r#"{"type":"response.completed","response":{"id":"resp_1","object":"response","output":[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"text":"hm","type":"reasoning_text"}]},{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"I look."}]},{"type":"function_call","arguments":"{\"p\":1}","call_id":"call_a","name":"read"}],"status":"completed","usage":{"input_tokens":9,"output_tokens":3,"total_tokens":12}}}"#,
         ]),
         &expect![[r#"
-            thought "hm"
-            text "I look."
+            thought hm
+            text I look.
             call call_a read {"p":1}
             sealed {"type":"reasoning","id":"rs_1","summary":[],"content":[{"text":"hm","type":"reasoning_text"}],"encrypted_content":""}
             sealed {"type":"message","status":"completed","id":"msg_1","content":[{"type":"output_text","text":"I look."}],"role":"assistant"}
             sealed {"type":"function_call","call_id":"call_a"}
-            usage 9 3 cached 0 0
+            usage 9 3
             Normally
         "#]],
     );
@@ -219,7 +186,7 @@ fn names_that_change_with_each_event_and_numbers_that_do_not() {
             COMPLETED,
         ]),
         &expect![[r#"
-            text "yes"
+            text yes
             call a read {"p":1}
             call b read {"p":2}
             Normally
@@ -239,14 +206,14 @@ fn a_stream_that_announces_no_items() {
             "data: [DONE]\r\n\r\n",
         ),
         &expect![[r#"
-            text "Hello!"
+            text Hello!
             Normally
         "#]],
     );
     check(
         "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hello\"}\n\ndata: [DONE]\n\n",
         &expect![[r#"
-            text "Hello"
+            text Hello
             Normally
         "#]],
     );
@@ -266,8 +233,12 @@ fn messages_and_thoughts_are_paragraphs() {
             COMPLETED,
         ]),
         &expect![[r#"
-            thought "one\n\ntwo"
-            text "first\n\nI cannot."
+            thought one
+
+            two
+            text first
+
+            I cannot.
             Normally
         "#]],
     );
@@ -283,46 +254,46 @@ fn a_reply_is_sealed_only_where_it_is_whole() {
     check(
         &events(&[thought, words, COMPLETED]),
         &expect![[r#"
-        text "yes"
-        sealed {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
-        sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"}]}
-        Normally
-    "#]],
+            text yes
+            sealed {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
+            sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"}]}
+            Normally
+        "#]],
     );
     check(
         &events(&[thought, words, limit]),
         &expect![[r#"
-        text "yes"
-        OutputLimit
-    "#]],
+            text yes
+            OutputLimit
+        "#]],
     );
     check(
         &events(&[thought, words]),
         &expect![[r#"
-        text "yes"
-        the stream broke off
-    "#]],
+            text yes
+            the stream broke off
+        "#]],
     );
     check(
         &events(&[half, words, COMPLETED]),
         &expect![[r#"
-        text "yes"
-        Normally
-    "#]],
+            text yes
+            Normally
+        "#]],
     );
     check(
         &events(&[bare, words, COMPLETED]),
         &expect![[r#"
-        text "yes"
-        Normally
-    "#]],
+            text yes
+            Normally
+        "#]],
     );
     check(
         &events(&[words, COMPLETED]),
         &expect![[r#"
-        text "yes"
-        Normally
-    "#]],
+            text yes
+            Normally
+        "#]],
     );
 }
 
@@ -334,37 +305,37 @@ fn ends_of_all_kinds() {
     check(
         &events(&[words, filter]),
         &expect![[r#"
-        text "a"
-        Refused
-    "#]],
+            text a
+            Refused
+        "#]],
     );
     check(
         &events(&[words, limit]),
         &expect![[r#"
-        text "a"
-        OutputLimit
-    "#]],
+            text a
+            OutputLimit
+        "#]],
     );
     check(
         &events(&[words, r#"{"type":"response.incomplete","response":{}}"#]),
         &expect![[r#"
-        text "a"
-        OutputLimit
-    "#]],
+            text a
+            OutputLimit
+        "#]],
     );
     check(
         &events(&[words]),
         &expect![[r#"
-        text "a"
-        the stream broke off
-    "#]],
+            text a
+            the stream broke off
+        "#]],
     );
     check(
         &format!("{}data: {{\"type\":\"resp", events(&[words])),
         &expect![[r#"
-        text "a"
-        the stream broke off
-    "#]],
+            text a
+            the stream broke off
+        "#]],
     );
     check(
         "",
@@ -381,9 +352,9 @@ fn errors_of_all_kinds() {
     check(
         &events(&[words, failed]),
         &expect![[r#"
-        text "a"
-        the provider sent an error: {"code":"rate_limit_exceeded","message":"Rate limit reached"}
-    "#]],
+            text a
+            the provider sent an error: {"code":"rate_limit_exceeded","message":"Rate limit reached"}
+        "#]],
     );
     check(
         &events(&[r#"{"type":"response.failed","response":{"error":null}}"#]),
@@ -436,13 +407,13 @@ fn answers_that_are_no_stream() {
             r#""usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":1}}"#,
         ),
         &expect![[r#"
-            thought "hm"
-            text "a"
+            thought hm
+            text a
             call x read {"p":1}
             sealed {"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"}
             sealed {"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[]}]}
             sealed {"type":"function_call","id":"fc_1","call_id":"x"}
-            usage 3 1 cached 2 0
+            usage 3 1 cached 2 written 0
             Normally
         "#]],
     );
@@ -479,7 +450,7 @@ fn bad_utf8_costs_a_character_and_not_the_reply() {
     if let Some(place) = stream.iter().position(|byte| *byte == b'?') {
         stream[place] = 0xFF;
     }
-    assert_eq!(read(&[&stream]), "text \"a\u{FFFD}b\"\nNormally\n");
+    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nNormally\n");
 }
 
 proptest::proptest! {
@@ -533,7 +504,7 @@ proptest::proptest! {
         let is_late = |shape: &u8| shape & 14 == 0;
         let (late, early): (Vec<_>, Vec<_>) = texts.iter().zip(&shapes).partition(|(_, shape)| is_late(shape));
         let heard: Vec<&str> = early.iter().chain(&late).map(|(text, _)| text.as_str()).collect();
-        proptest::prop_assert_eq!(read(&[stream.as_bytes()]), format!("text {:?}\nNormally\n", heard.join("\n\n")));
+        proptest::prop_assert_eq!(read(&[stream.as_bytes()]), format!("text {}\nNormally\n", heard.join("\n\n")));
     }
 
     /// No bytes whatever make it fail in any other way than with an error.
