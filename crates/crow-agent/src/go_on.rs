@@ -1,7 +1,7 @@
 //! Going on where a turn would end by itself: after a reply that broke off, and with a model that goes in circles.
 
 use crow_acp::{Answered, OfferAlways, Subject};
-use crow_core::{Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, TurnEnd, Update};
+use crow_core::{Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update};
 
 use crate::confirm::{Matter, confirm};
 use crate::run_turn::{Conversation, TurnCx};
@@ -33,7 +33,11 @@ pub(crate) async fn after_a_break(
 }
 
 /// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.
-pub(crate) async fn in_circles(cx: &TurnCx<'_>, talk: &Conversation, repeated: &Repeated) -> bool {
+pub(crate) async fn in_circles(
+    cx: &TurnCx<'_>,
+    (talk, turn): (&Conversation, &Turn),
+    repeated: &Repeated,
+) -> Next {
     let Repeated { title, n_calls, n_times } = repeated;
     let what = match n_calls {
         1 => title.clone(),
@@ -48,9 +52,10 @@ pub(crate) async fn in_circles(cx: &TurnCx<'_>, talk: &Conversation, repeated: &
         offer_always: OfferAlways::No,
     };
     let goes_on = matches!(confirm(cx, matter, talk).await, Answered::AllowOnce | Answered::AllowAlways);
-    if !goes_on {
+    let next = turn.on_answer(cx.is_over(), goes_on);
+    if next == Next::End(TurnEnd::Repeating) {
         let notice = format!("{title}; the turn was stopped");
         cx.client.tell(cx.session, Update::Notice(notice));
     }
-    goes_on
+    next
 }

@@ -139,7 +139,7 @@ pub(crate) async fn run_turn(
                 next
             }
             Next::Resume(resume) => go_on::after_a_break(cx, talk, &resume).await?,
-            Next::Confirm(repeated) => turn.on_answer(go_on::in_circles(cx, talk, &repeated).await),
+            Next::Confirm(repeated) => go_on::in_circles(cx, (talk, &turn), &repeated).await,
             Next::End(TurnEnd::Done)
                 if cx.take_words(talk, more_words).await? + cx.take_news(talk).await? > 0 =>
             {

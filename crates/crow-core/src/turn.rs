@@ -171,8 +171,12 @@ impl Turn {
     }
 
     /// Decides after the person was asked about a model that goes in circles.
-    pub fn on_answer(&self, goes_on: bool) -> Next {
-        if goes_on { Next::Ask } else { Next::End(TurnEnd::Repeating) }
+    pub fn on_answer(&self, cancelled: bool, goes_on: bool) -> Next {
+        match (cancelled, goes_on) {
+            (true, _) => Next::End(TurnEnd::Cancelled),
+            (false, true) => Next::Ask,
+            (false, false) => Next::End(TurnEnd::Repeating),
+        }
     }
 
     /// Decides after the model was done and the person had said more meanwhile.

@@ -180,6 +180,7 @@ fn what_broke_off_is_gone_on_with() {
 #[test]
 fn a_model_in_circles_goes_on_if_the_person_says_so() {
     let (turn, _) = Turn::start(Limits { requests_max: 9, compact_tokens_max: 1000 });
-    assert_eq!(shown(&turn.on_answer(true)), "ask");
-    assert_eq!(shown(&turn.on_answer(false)), "end Repeating");
+    assert_eq!(shown(&turn.on_answer(false, true)), "ask");
+    assert_eq!(shown(&turn.on_answer(false, false)), "end Repeating");
+    assert_eq!(shown(&turn.on_answer(true, false)), "end Cancelled");
 }

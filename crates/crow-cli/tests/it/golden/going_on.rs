@@ -174,6 +174,51 @@ fn a_model_in_circles_is_stopped() {
 }
 
 #[test]
+fn a_model_in_circles_is_cancelled() {
+    let script = format!("{CIRCLE}> prompt look\n> answer silence\n> wait ? The model\n> cancel\n> end\n");
+    check(
+        &script,
+        &expect![[r#"
+        > prompt look
+        < text[msg-1] Let me see.
+        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-1-0 in_progress
+        < call call-1-0 completed "     1\tapples\n"
+        < text[msg-3] I look at it.
+        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-3-0 in_progress
+        < call call-3-0 completed "     1\tapples\n"
+        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-5-0 in_progress
+        < call call-5-0 completed "     1\tapples\n"
+        < text[msg-7] Once more.
+        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-7-0 in_progress
+        < call call-7-0 completed "     1\tapples\n"
+        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-9-0 in_progress
+        < call call-9-0 completed "     1\tapples\n"
+        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
+        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> silence
+        > cancel
+        < takes its question back
+        < call call-11-100001 failed
+        < title look
+        = cancelled
+        model saw user: "look"
+        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+    "#]],
+    );
+}
+
+#[test]
 fn a_model_in_circles_goes_on_if_the_person_says_so() {
     let script = format!("{CIRCLE}model: text \"Apples.\"\n> prompt look\n> answer allow_once\n> end\n");
     check(
