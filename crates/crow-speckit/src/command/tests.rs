@@ -27,9 +27,18 @@ fn every_command_has_two_spellings() {
             assert_eq!((read.command, read.text.as_str()), (command, "x"));
         }
     }
-    for name in ["speckitplan", "speckit.", "speckit.git.", "speckit.Plan", "spec", "specify"] {
-        check(name, "", &expect!["none of ours"]);
-    }
+    let odd = ["speckitplan", "speckit.", "speckit.git.", "speckit.Plan", "spec", "specify"];
+    let read = odd.map(|name| match Asked::read(name, "") {
+        None => format!("{name}: none of ours"),
+        Some(asked) => format!("{name}: {}", if asked.is_ok() { "a step" } else { "refused" }),
+    });
+    expect![[r#"
+        speckitplan: none of ours
+        speckit.: refused
+        speckit.git.: none of ours
+        speckit.Plan: refused
+        spec: none of ours
+        specify: none of ours"#]].assert_eq(&read.join("\n"));
 }
 
 #[test]
