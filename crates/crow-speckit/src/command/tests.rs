@@ -38,7 +38,8 @@ fn every_command_has_two_spellings() {
         speckit.git.: none of ours
         speckit.Plan: refused
         spec: none of ours
-        specify: none of ours"#]].assert_eq(&read.join("\n"));
+        specify: none of ours"#]]
+    .assert_eq(&read.join("\n"));
 }
 
 #[test]
