@@ -22,6 +22,7 @@ mod tree;
 mod trust;
 mod turn;
 mod update;
+mod visible;
 
 pub mod edit;
 pub mod leaked;
@@ -56,3 +57,4 @@ pub use turn::{Compacted, Limits, Next, Repeated, Resume, Turn, TurnEnd};
 pub use update::{
     CommandInfo, CompactionStage, Handoff, ModelInfo, Options, Prints, ReportOutcome, ThoughtLevel, Update,
 };
+pub use visible::{visible, visible_start};

@@ -4,7 +4,7 @@
 use crow_acp::{Answered, Client, OfferAlways, Question, Subject};
 use crow_core::{
     CallId, Content, Facets, Location, McpServer, McpTransport, Prints, Rule, SessionId, Status, ToolKind,
-    Touch, Update,
+    Touch, Update, visible,
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -177,19 +177,6 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// Spells out what would begin a line of its own or turn the letters around: a repository must not write the question.
-fn visible(text: &str) -> String {
-    let is_odd = |char: char| {
-        char.is_control()
-            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let spelled = text.chars().map(|char| match is_odd(char) {
-        true => char.escape_default().to_string(),
-        false => char.to_string(),
-    });
-    spelled.collect()
 }
 
 #[cfg(test)]

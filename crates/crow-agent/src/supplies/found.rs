@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crow_core::{ContentHash, Supply};
+use crow_core::{ContentHash, Supply, visible, visible_start};
 use crow_speckit::{Project, Supplied};
 use sha2::{Digest as _, Sha256};
 
@@ -25,6 +25,9 @@ const NAMES_MAX: usize = 1000;
 
 /// Keys that a warning names.
 const KEYS_SHOWN: usize = 8;
+
+/// Characters of a sentence that repeats what a file says.
+const PROBLEM_CHARS_MAX: usize = 1000;
 
 /// Where a repository or a person configures Crow.
 pub(super) const CONFIG_FOLDER: &str = ".crow";
@@ -187,18 +190,24 @@ impl Looking<'_> {
         if let Brings::Config(config) = &brings {
             if !config.refused.is_empty() {
                 let keys = listed(config.refused.iter(), KEYS_SHOWN);
-                let problem =
-                    format!("{shown} sets what a repository cannot set, so that is left out: {keys}.");
+                let problem = format!(
+                    "{} sets what a repository cannot set, so that is left out: {}.",
+                    visible(&shown),
+                    visible(&keys)
+                );
                 self.found.problems.push(problem);
             }
-            self.found.problems.extend(config.problems.iter().map(|problem| format!("{problem}.")));
+            let problems = config.problems.iter();
+            self.found
+                .problems
+                .extend(problems.map(|problem| visible_start(problem, PROBLEM_CHARS_MAX) + "."));
         }
         let supply = Supply { path: shown, hash: hash(text.as_bytes()) };
         self.found.files.push(SupplyFile { supply, path, text, brings });
     }
 
     fn leave_out(&mut self, shown: &str, why: &str) {
-        self.found.problems.push(format!("{shown} of the repository is left out: {why}."));
+        self.found.problems.push(format!("{} of the repository is left out: {why}.", visible(shown)));
     }
 }
 
