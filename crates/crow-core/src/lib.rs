@@ -13,6 +13,7 @@ mod hook;
 mod ids;
 mod mcp;
 mod message;
+mod pattern;
 mod permission;
 mod reply;
 mod schedule;
@@ -44,6 +45,7 @@ pub use message::{
     Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry, PlanPriority,
     PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind, ToolSpec, Touch, Usage,
 };
+pub use pattern::{BadGlob, LetterCase, PathGlob};
 pub use permission::{
     BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, is_key, judge,
 };

@@ -15,6 +15,7 @@ mod endings;
 mod golden;
 mod held;
 mod hooks;
+mod laid_out;
 mod mcp;
 mod mcp_server;
 mod memory;

@@ -2,9 +2,9 @@
 //! `command`'s and `deny`'s.
 
 use std::path::{Component, Path};
+use std::sync::{Arc, OnceLock};
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use crate::pattern::{BadGlob, LetterCase, PathGlob};
 use crate::shell::{self, NotUnderstood, Word};
 
 /// The rules of a configuration. Deny beats ask beats allow.
@@ -31,18 +31,35 @@ pub(super) enum Covers {
     /// All tools of an MCP server.
     Server(String),
     /// Changes of files.
-    Path(Box<Paths>),
+    Path(Arc<Paths>),
     /// Commands that begin with these words.
     Command(Vec<String>),
 }
 
-/// Files by a pattern.
+/// Longer rules are none that anyone has written.
+const RULE_BYTES_MAX: usize = 4096;
+
+/// Files by a pattern, which is checked when it is read and compiled when it is first needed: a rule of a repository
+/// that nobody trusts costs nothing.
 #[derive(Debug, Clone)]
 pub(super) struct Paths {
     is_relative: bool,
-    strict: GlobMatcher,
+    pattern: String,
+    strict: OnceLock<Option<PathGlob>>,
     /// Does not tell upper from lower case, as some file systems.
-    lenient: GlobMatcher,
+    lenient: OnceLock<Option<PathGlob>>,
+}
+
+impl Paths {
+    /// Whether a path fits. A pattern that does not compile after all forbids everything and allows nothing.
+    fn fits(&self, path: &Path, care: Care) -> bool {
+        let (compiled, case) = match care {
+            Care::Strict => (&self.strict, LetterCase::Exact),
+            Care::Lenient => (&self.lenient, LetterCase::Either),
+        };
+        let compiled = compiled.get_or_init(|| PathGlob::compile(&self.pattern, case).ok());
+        compiled.as_ref().map_or(care == Care::Lenient, |glob| glob.is_match(path))
+    }
 }
 
 /// How closely a pattern is compared.
@@ -60,9 +77,12 @@ pub enum BadRule {
     /// Nothing is named.
     #[error("names nothing")]
     Empty,
+    /// It is longer than a rule can be.
+    #[error("is longer than {RULE_BYTES_MAX} bytes")]
+    TooLong,
     /// The pattern of a `path(…)` is broken.
-    #[error("has a pattern that cannot be read: {0}")]
-    Pattern(String),
+    #[error("has a pattern that {0}")]
+    Pattern(#[from] BadGlob),
     /// A `path(…)` that leaves its folder or begins with `~`.
     #[error("must name a path below the session's folders, or a whole path")]
     Place,
@@ -81,6 +101,9 @@ impl Rule {
     /// Reads a rule: `tool(NAME)`, `mcp(SERVER)`, `path(GLOB)`, or the words that a command begins with.
     pub fn parse(text: &str) -> Result<Self, BadRule> {
         let text = text.trim();
+        if text.len() > RULE_BYTES_MAX {
+            return Err(BadRule::TooLong);
+        }
         let named = |kind: &str| {
             text.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')').map(|name| name.trim().to_owned())
         };
@@ -89,7 +112,7 @@ impl Rule {
         } else if let Some(name) = named("mcp") {
             Covers::Server(name)
         } else if let Some(pattern) = named("path") {
-            Covers::Path(Box::new(paths(&pattern)?))
+            Covers::Path(Arc::new(paths(&pattern)?))
         } else {
             Covers::Command(command(text)?)
         };
@@ -109,11 +132,11 @@ impl Rule {
     /// Tells whether the rule is about changing this file.
     pub(super) fn covers_path(&self, path: &str, roots: &[String], care: Care) -> bool {
         let Covers::Path(paths) = &self.covers else { return false };
-        let glob = if care == Care::Strict { &paths.strict } else { &paths.lenient };
+        let path = Path::new(path);
         if !paths.is_relative {
-            return glob.is_match(path);
+            return paths.fits(path, care);
         }
-        roots.iter().any(|root| Path::new(path).strip_prefix(root).is_ok_and(|below| glob.is_match(below)))
+        roots.iter().any(|root| path.strip_prefix(root).is_ok_and(|below| paths.fits(below, care)))
     }
 }
 
@@ -126,16 +149,12 @@ fn paths(pattern: &str) -> Result<Paths, BadRule> {
     if pattern.starts_with('~') || path.components().any(|part| part == Component::ParentDir) {
         return Err(BadRule::Place);
     }
-    let build = |care| {
-        let mut builder = GlobBuilder::new(pattern);
-        builder.literal_separator(true).backslash_escape(true).case_insensitive(care == Care::Lenient);
-        let glob = builder.build().map_err(|error| BadRule::Pattern(error.kind().to_string()))?;
-        Ok(glob.compile_matcher())
-    };
+    PathGlob::check(pattern)?;
     Ok(Paths {
         is_relative: path.is_relative(),
-        strict: build(Care::Strict)?,
-        lenient: build(Care::Lenient)?,
+        pattern: pattern.to_owned(),
+        strict: OnceLock::new(),
+        lenient: OnceLock::new(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crow_core::{Hook, HookEvent, Matcher};
+use crow_core::{Hook, HookEvent, Matcher, visible_start};
 
 use super::{
     super::{
@@ -21,6 +21,9 @@ const TIMEOUT_S_MAX: u64 = 600;
 
 /// Each may take its whole time, one after the other.
 const HOOKS_MAX: usize = 32;
+
+/// Characters of a matcher that a message about it repeats.
+const WRONG_CHARS_MAX: usize = 80;
 
 /// Every hook may be in a group of its own; each of both may bring a matcher.
 const ENTRIES_MAX: usize = 2 * HOOKS_MAX;
@@ -100,7 +103,8 @@ impl Loader<'_> {
             match field.key.as_str() {
                 "matcher" => {
                     let text = self.literal(&key, &field.node)?.unwrap_or_default();
-                    let wrong = |bad| self.wrong(field.line, format!("{key}: `{text}` {bad}"));
+                    let shown = visible_start(&text, WRONG_CHARS_MAX);
+                    let wrong = |bad| self.wrong(field.line, format!("{key}: `{shown}` {bad}"));
                     matcher = Matcher::parse(&text).map_err(wrong)?;
                 }
                 "command" => command = self.literal(&key, &field.node)?,

@@ -1,6 +1,6 @@
 //! `permissions`: the mode a session starts in, the rules, and how commands are held.
 
-use crow_core::{Mode, Network, Rule, Rules, Sandbox};
+use crow_core::{Mode, Network, Rule, Rules, Sandbox, visible_start};
 
 use super::{
     super::{
@@ -10,6 +10,12 @@ use super::{
     },
     Loader,
 };
+
+/// Rules of one list. Each that has a pattern takes memory, and time at every call of a tool.
+const RULES_MAX: usize = 500;
+
+/// Characters of a rule that a message about it repeats.
+const WRONG_CHARS_MAX: usize = 80;
 
 /// What the key says.
 #[derive(Debug, Default)]
@@ -61,9 +67,13 @@ impl Loader<'_> {
         };
         let mut rules = Vec::new();
         for item in items {
+            if rules.len() == RULES_MAX {
+                return Err(self.wrong(item.line, format!("{place}: at most {RULES_MAX} rules")));
+            }
             let text = self.text(place, item)?.unwrap_or_default();
             let rule = Rule::parse(&text);
-            let wrong = |bad| self.wrong(item.line, format!("{place}: the rule `{text}` {bad}"));
+            let shown = visible_start(&text, WRONG_CHARS_MAX);
+            let wrong = |bad| self.wrong(item.line, format!("{place}: the rule `{shown}` {bad}"));
             rules.push(rule.map_err(wrong)?);
         }
         Ok(rules)

@@ -62,7 +62,7 @@ fn a_rule_that_cannot_be_meant_says_so() {
     check_rule("path(~/x)", &expect!["it must name a path below the session's folders, or a whole path"]);
     check_rule(
         "path(a[)",
-        &expect!["it has a pattern that cannot be read: unclosed character class; missing ']'"],
+        &expect!["it has a pattern that is not a glob: unclosed character class; missing ']'"],
     );
 }
 
@@ -412,4 +412,14 @@ fn an_always_is_about_the_input_and_the_folder_too() {
         assert_eq!(verdict(allowed), Verdict::Allow, "{allowed}");
         assert!(matches!(verdict(asked), Verdict::Ask { .. }), "{asked}");
     }
+}
+
+#[test]
+fn a_rule_that_costs_too_much_says_so() {
+    check_rule(
+        &format!("path({})", "{".repeat(3000)),
+        &expect!["it has a pattern that has braces within braces beyond 8 levels"],
+    );
+    check_rule(&format!("path({})", "{".repeat(5000)), &expect!["it is longer than 4096 bytes"]);
+    check_rule(&"x".repeat(5000), &expect!["it is longer than 4096 bytes"]);
 }
