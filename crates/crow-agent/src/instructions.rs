@@ -1,9 +1,7 @@
 //! AGENTS.md: what the person and the project say about how to work. It is text for the model and gives nobody a right,
 //! so it needs no trust. Blocks.
 
-use std::path::{Path, PathBuf};
-
-use ignore::WalkBuilder;
+use std::path::Path;
 
 use crate::supplies::{Inside, read_text, root};
 
@@ -15,10 +13,7 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of all files together; longer ones are cut, since every request carries them.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// Entries of the tree that are looked at for nested files; the rest of a larger tree is found by whoever works there.
-const WALK_MAX: usize = 20_000;
-
-/// Nested files that a prompt names, for the same reason.
+/// Nested files that a prompt names: every request carries their names.
 const NESTED_MAX: usize = 50;
 
 /// Gathers the files: the person's own, then from the repository's root down to `cwd`, the nearest last so that it has
@@ -48,14 +43,7 @@ pub(crate) fn content(cwd: &Path, config_dir: &Path) -> String {
 
 /// Lists the files below `cwd` that speak for their folder, by their paths from there.
 pub(crate) fn nested(cwd: &Path) -> Vec<String> {
-    let mut walk = WalkBuilder::new(cwd);
-    walk.require_git(false).sort_by_file_name(Ord::cmp);
-    let entries = walk.build().take(WALK_MAX).filter_map(Result::ok);
-    let files = entries.filter(|entry| {
-        entry.depth() > 1 && entry.file_name() == FILE && entry.file_type().is_some_and(|kind| kind.is_file())
-    });
-    let files = files.filter_map(|entry| Some(entry.path().strip_prefix(cwd).ok()?.to_owned()));
-    files.take(NESTED_MAX).map(|path: PathBuf| path.display().to_string()).collect()
+    crow_tools::find_below(cwd, FILE, NESTED_MAX)
 }
 
 #[cfg(test)]

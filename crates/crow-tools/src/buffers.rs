@@ -48,7 +48,7 @@ pub(crate) async fn open(
     purpose: Purpose,
 ) -> Result<Result<Opened, ReadError>, Refusal> {
     let path = cx.judged(file_path)?;
-    let on_disk = off_thread(move || Ok(files::read(&path, FILE_BYTES_MAX))).await?;
+    let on_disk = cx.read_off_thread(move || Ok(files::read(&path, FILE_BYTES_MAX))).await?;
     let may_be_text = match &on_disk {
         Ok(bytes) => files::may_be_text(bytes),
         Err(ReadError::Missing) => true,

@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use crow_core::undo::Before;
+use crow_core::{undo::Before, visible};
 
 use crate::nofollow::{self, Folder};
 
@@ -33,31 +33,55 @@ const NEAR_ENOUGH: f32 = 0.6;
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
+pub enum ReadError {
+    /// Nothing is there.
     #[error("it does not exist")]
     Missing,
+    /// A folder.
     #[error("it is a folder")]
     Folder,
+    /// A device, a pipe or a socket.
     #[error("it is a device or a pipe, not a file")]
     NotAFile,
+    /// More bytes than are read.
     #[error("it is too large ({n_bytes} bytes, the limit is {bytes_max})")]
-    TooLarge { n_bytes: u64, bytes_max: u64 },
+    TooLarge {
+        /// As many as it has, at least.
+        n_bytes: u64,
+        /// As many as are read.
+        bytes_max: u64,
+    },
+    /// What the system says.
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
-/// Reads a whole file of at most `bytes_max`. `path` is resolved: a link that is there by now is not followed.
-pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-    let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
-    // Looked at before it is opened: a device may do something then.
-    readable(&nofollow::look(path).map_err(missing)?, bytes_max)?;
-    let file = nofollow::open(path).map_err(missing)?;
-    readable(&file.metadata()?, bytes_max)?;
+/// Lists the names in a folder, sorted, at most `n_max`; those that are no UTF-8 are left out. `path` is resolved.
+pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
+    let entries = Folder::open_to_list(path)?.into_entries()?.take(n_max);
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.name.into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Reads a whole file of at most `bytes_max` that a stranger may have laid out. `path` is resolved: a link that is there by
+/// now is not followed, and neither a device nor a pipe is opened.
+pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let file = open_within(path, bytes_max)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     // It may have grown, and some files of the system say that they are empty.
     let n_bytes = bytes.len() as u64;
     if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
+}
+
+fn open_within(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
+    let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
+    // Looked at before it is opened: a device may do something then.
+    readable(&nofollow::look(path).map_err(missing)?, bytes_max)?;
+    let file = nofollow::open(path).map_err(missing)?;
+    readable(&file.metadata()?, bytes_max)?;
+    Ok(file)
 }
 
 fn readable(found: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
@@ -89,7 +113,7 @@ pub(crate) fn near_names(path: &Path) -> Vec<String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let near =
         similar::get_close_matches(name.to_string_lossy().as_ref(), &names, NEAR_NAMES_MAX, NEAR_ENOUGH);
-    near.into_iter().map(str::to_owned).collect()
+    near.into_iter().map(visible).collect()
 }
 
 /// Which file was at a path in which state, or that there was none: another file or another content has another mark.

@@ -17,7 +17,7 @@ use crate::{
     Running, Tool, ToolCx, Workspace,
     grep::search,
     nofollow,
-    tool::{Refusal, answer, off_thread, parse, text_of},
+    tool::{Refusal, answer, parse, text_of},
     walk::{Found, NamePattern, Visitor, here, walk},
 };
 
@@ -75,7 +75,7 @@ impl Tool for Glob {
             let (start, shown) = (cx.judged(&path)?, cx.workspace.shown(&path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
-            let text = off_thread(move || find(&start, &shown, &pattern, &cut)).await?;
+            let text = cx.read_off_thread(move || find(&start, &shown, &pattern, &cut)).await?;
             Ok(Outcome::done(text))
         })
     }
@@ -88,7 +88,7 @@ fn find(
     cut: &CancellationToken,
 ) -> Result<String, Refusal> {
     let newest = Mutex::new(Newest::default());
-    let n_passed = walk(start, shown, cut, || Look { pattern, shown, newest: &newest })?;
+    let walked = walk(start, shown, cut, || Look { pattern, shown, newest: &newest })?;
     let Newest { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut text: String = files.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files == 0 {
@@ -97,10 +97,7 @@ fn find(
     if n_files > FILES_MAX {
         text += &format!("({FILES_MAX} of {n_files} files; use a narrower pattern or path)\n");
     }
-    if n_passed > 0 {
-        text += &format!("({n_passed} folders were passed by: what they want ignored cannot be read)\n");
-    }
-    Ok(text)
+    Ok(text + &walked.notes())
 }
 
 /// The newest files of all that match.

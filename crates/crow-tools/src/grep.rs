@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::Path,
+    time::Instant,
 };
 
 use crow_core::{Facets, Location, Outcome, ToolKind, ToolSpec, Touch, is_key};
@@ -19,8 +20,8 @@ use crate::{
     hits::{Answer, Hits, Row},
     nofollow,
     text::cut_line,
-    tool::{Refusal, answer, off_thread, parse, text_of, title},
-    walk::{Found, NamePattern, Visitor, brief, fitting, here, walk},
+    tool::{Refusal, answer, parse, text_of, title},
+    walk::{Found, NamePattern, SEARCH_WITHIN, Visitor, Walked, brief, fitting, here, walk},
 };
 
 /// Who gets more lines than this has to ask more closely.
@@ -120,7 +121,7 @@ impl Tool for Grep {
             let (start, shown) = (cx.judged(&wanted.path)?, cx.workspace.shown(&wanted.path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
-            let text = off_thread(move || find(&wanted, &start, &shown, &cut)).await?;
+            let text = cx.read_off_thread(move || find(&wanted, &start, &shown, &cut)).await?;
             Ok(Outcome::done(text))
         })
     }
@@ -152,7 +153,8 @@ fn find(wanted: &Wanted, start: &Path, shown: &str, cut: &CancellationToken) -> 
     let include = wanted.include.as_deref().map(NamePattern::new).transpose()?;
     let limit = wanted.limit.clamp(1, LIMIT_MAX);
     let hits = Hits::new(limit);
-    let n_passed = walk(start, shown, cut, || Search {
+    let until = Instant::now() + SEARCH_WITHIN;
+    let walked = walk(start, shown, cut, || Search {
         matcher: matcher.clone(),
         searcher: searcher(wanted),
         include: include.clone(),
@@ -161,9 +163,10 @@ fn find(wanted: &Wanted, start: &Path, shown: &str, cut: &CancellationToken) -> 
         keys: if holds_keys(start) { Keys::Searched } else { Keys::LeftOut },
         hits: &hits,
         cut,
+        until,
     })?;
     let answer = hits.into_answer(|path| Found::new(path.to_owned(), start).shown(shown));
-    Ok(explained(answer, wanted.output, limit, n_passed))
+    Ok(explained(answer, wanted.output, limit, walked))
 }
 
 fn searcher(wanted: &Wanted) -> Searcher {
@@ -179,7 +182,7 @@ fn searcher(wanted: &Wanted) -> Searcher {
 }
 
 /// Adds what has to be known about an answer.
-fn explained(answer: Answer, output: Output, limit: usize, n_passed: usize) -> String {
+fn explained(answer: Answer, output: Output, limit: usize, walked: Walked) -> String {
     let Answer { mut text, n_rows, n_unread, n_keys } = answer;
     if n_rows == 0 {
         text += "no lines match\n";
@@ -198,10 +201,7 @@ fn explained(answer: Answer, output: Output, limit: usize, n_passed: usize) -> S
             "({n_keys} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
         );
     }
-    if n_passed > 0 {
-        text += &format!("({n_passed} folders were passed by: what they want ignored cannot be read)\n");
-    }
-    text
+    text + &walked.notes()
 }
 
 /// The search of one thread.
@@ -214,6 +214,7 @@ struct Search<'a> {
     keys: Keys,
     hits: &'a Hits,
     cut: &'a CancellationToken,
+    until: Instant,
 }
 
 /// What becomes of files that hold keys.
@@ -247,7 +248,7 @@ impl Visitor for Search<'_> {
             if !opened.metadata()?.is_file() {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            let reader = Cuttable { file: opened, cut: self.cut };
+            let reader = Cuttable { file: opened, cut: self.cut, until: self.until };
             self.searcher.search_reader(&self.matcher, reader, &mut rows)
         });
         match searched {
@@ -257,15 +258,17 @@ impl Visitor for Search<'_> {
     }
 }
 
-/// A file that ends when the turn is cut.
+/// A file that ends when the turn is cut or the search has taken too long.
 struct Cuttable<'a> {
     file: File,
     cut: &'a CancellationToken,
+    until: Instant,
 }
 
 impl Read for Cuttable<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.cut.is_cancelled() { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
+        let is_over = self.cut.is_cancelled() || Instant::now() >= self.until;
+        if is_over { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
     }
 }
 

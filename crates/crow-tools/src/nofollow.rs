@@ -2,10 +2,10 @@
 //! judged and the moment it is opened, anybody may put a link in its way. Knows no tool and judges nothing.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{File, Metadata},
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Component, Path},
 };
 
@@ -119,12 +119,74 @@ impl Folder {
         let _ = readable.map(|folder| File::from(folder).sync_all());
     }
 
+    /// Opens a folder to list it. `path` is resolved.
+    pub(crate) fn open_to_list(path: &Path) -> io::Result<Self> {
+        open_with(path, OFlags::RDONLY | FOLDER).map(Self)
+    }
+
+    /// Lists what is in a folder that was opened for it, in the order of the system.
+    pub(crate) fn into_entries(self) -> io::Result<Entries> {
+        Ok(Entries(Dir::new(self.0)?))
+    }
+
     /// Names in it, at most `names_max`.
     pub(crate) fn names(&self, names_max: usize) -> io::Result<Vec<String>> {
         let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty())?;
         let names =
             Dir::new(readable)?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
         Ok(names.filter(|name| name != "." && name != "..").take(names_max).collect())
+    }
+}
+
+/// What is in a folder, read as it is asked for: a folder may have millions of entries.
+pub(crate) struct Entries(Dir);
+
+/// One name in a folder.
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) kind: EntryKind,
+}
+
+/// What a name in a folder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Folder,
+    File,
+    /// A link, a device, a pipe or a socket.
+    Other,
+}
+
+impl Iterator for Entries {
+    type Item = io::Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let entry = match self.0.read()? {
+                Ok(entry) => entry,
+                Err(errno) => return Some(Err(errno.into())),
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                // Some file systems do not say it in the list.
+                let stat = self
+                    .0
+                    .fd()
+                    .and_then(|folder| statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+                kind = stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode));
+            }
+            let kind = if kind.is_dir() {
+                EntryKind::Folder
+            } else if kind.is_file() {
+                EntryKind::File
+            } else {
+                EntryKind::Other
+            };
+            return Some(Ok(Entry { name: name.to_owned(), kind }));
+        }
     }
 }
 

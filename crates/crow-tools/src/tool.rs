@@ -1,11 +1,12 @@
 //! What a tool is. Knows none of them.
 
-use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use crow_acp::{Abilities, ClientTerminal, Editor};
-use crow_core::{CallId, Confinement, Content, Facets, Outcome, ToolSpec, Touch};
+use crow_core::{CallId, Confinement, Content, Facets, Outcome, ToolSpec, Touch, visible};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Keeper, Workspace, workspace::PATH_BYTES_MAX};
@@ -99,6 +100,39 @@ impl ToolCx<'_> {
     }
 }
 
+impl ToolCx<'_> {
+    /// Does reading that blocks, off the thread that everybody shares. A disk that does not answer keeps that thread and
+    /// not the turn, and a session leaves no more of them behind than [`READERS_MAX`].
+    pub(crate) async fn read_off_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let readers = self.workspace.readers();
+        let reading = async move {
+            let permit = readers.acquire_owned().await;
+            off_thread(move || {
+                let _permit = permit;
+                work()
+            })
+            .await
+        };
+        match self.cut.run_until_cancelled(timeout(READ_WITHIN, reading)).await {
+            Some(Ok(read)) => read,
+            Some(Err(_)) => {
+                let n_seconds = READ_WITHIN.as_secs();
+                Err(Refusal(format!("could not be read: the disk did not answer for {n_seconds} seconds")))
+            }
+            None => Err(Refusal(CANCELLED.to_owned())),
+        }
+    }
+}
+
+/// Reads of one session at a time; more wait for each other.
+pub(crate) const READERS_MAX: usize = 32;
+
+/// Longer than a search of the largest project.
+const READ_WITHIN: Duration = Duration::from_secs(120);
+
 /// How far a call is.
 #[derive(Debug)]
 pub enum Progress {
@@ -171,7 +205,9 @@ pub(crate) fn title(text: &str) -> String {
     let line = lines.next().unwrap_or_default().trim_end();
     let is_whole = lines.next().is_none() && line.chars().count() <= TITLE_CHARS_MAX;
     let shown = line.chars().map(|c| if c.is_control() { ' ' } else { c });
-    if is_whole { shown.collect() } else { shown.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() }
+    let shown: String =
+        if is_whole { shown.collect() } else { shown.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() };
+    visible(&shown)
 }
 
 /// Makes a title of what is done to a path, which a broken call may not have.

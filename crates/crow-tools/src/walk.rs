@@ -1,19 +1,20 @@
 //! The files of a folder that a project itself would look at, and patterns for their names.
 //! Blocks; knows no tool.
 
+mod lister;
+mod queue;
+mod rules;
+
 use std::{
-    fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    time::Duration,
 };
 
-use globset::{GlobBuilder, GlobMatcher};
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use crow_core::{LetterCase, PathGlob, visible};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::lister::{Bounds, Folder, Hidden, Listed, Lister};
+use self::queue::Queue;
 use crate::{
     files::{ReadError, is_missing},
     nofollow,
@@ -46,7 +47,7 @@ pub(crate) fn brief(error: &dyn std::fmt::Display) -> String {
 /// A pattern for paths. One without a slash is about the name alone, in whatever folder.
 #[derive(Clone)]
 pub(crate) struct NamePattern {
-    matcher: GlobMatcher,
+    glob: PathGlob,
     about: About,
 }
 
@@ -59,23 +60,22 @@ enum About {
 
 impl NamePattern {
     pub(crate) fn new(pattern: &str) -> Result<Self, Refusal> {
-        let pattern = fitting(pattern)?;
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let about = match pattern.find('/') {
             None => About::Name,
             Some(0) => About::Absolute,
             Some(_) => About::Relative,
         };
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        let glob = glob.map_err(|error| Refusal(format!("the pattern is not a glob: {}", brief(&error))))?;
-        Ok(Self { matcher: glob.compile_matcher(), about })
+        let glob = PathGlob::compile(pattern, LetterCase::Exact);
+        let glob = glob.map_err(|bad| Refusal(format!("the pattern {}", brief(&bad))))?;
+        Ok(Self { glob, about })
     }
 
     pub(crate) fn is_match(&self, file: &Found) -> bool {
         match self.about {
-            About::Name => file.absolute.file_name().is_some_and(|name| self.matcher.is_match(name)),
-            About::Relative => self.matcher.is_match(&file.relative),
-            About::Absolute => self.matcher.is_match(&file.absolute),
+            About::Name => file.absolute.file_name().is_some_and(|name| self.glob.is_match(name)),
+            About::Relative => self.glob.is_match(&file.relative),
+            About::Absolute => self.glob.is_match(&file.absolute),
         }
     }
 }
@@ -101,9 +101,10 @@ impl Found {
     /// Spells the file for the model, below the name of where the walk began.
     pub(crate) fn shown(&self, start: &str) -> String {
         match start {
-            "." => self.relative.display().to_string(),
+            "." => visible(&self.relative.to_string_lossy()),
             start => {
-                Path::new(start).join(&self.relative).display().to_string().trim_end_matches('/').to_owned()
+                let path = Path::new(start).join(&self.relative);
+                visible(&path.to_string_lossy()).trim_end_matches('/').to_owned()
             }
         }
     }
@@ -111,7 +112,7 @@ impl Found {
 
 /// Looks at what a walk comes by. Each thread has its own.
 pub(crate) trait Visitor: Send {
-    /// Tells whether to look into a folder.
+    /// Whether to look into a folder.
     fn enters(&mut self, _folder: &Path) -> bool {
         true
     }
@@ -123,92 +124,84 @@ pub(crate) trait Visitor: Send {
 /// More threads than this wait for the disk and for each other.
 const THREADS_MAX: usize = 8;
 
-/// Files that name what to leave out; the later one counts where two disagree.
-const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", RIPGREP_IGNORE_FILE];
-const RIPGREP_IGNORE_FILE: &str = ".rgignore";
+/// A search that takes longer is of no use to a model.
+pub(crate) const SEARCH_WITHIN: Duration = Duration::from_secs(60);
 
-/// A file that names what to leave out is read as a whole, again in every search.
-const IGNORE_BYTES_MAX: u64 = 1024 * 1024;
+/// Entries of all folders that one search looks at; the largest projects have a tenth of it.
+const ENTRIES_MAX: usize = 5_000_000;
+
+/// How far a walk came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Walked {
+    /// Files that name what to leave out and were not read to their end.
+    pub(crate) n_unread_rules: usize,
+    /// Whether it took too long or there was too much.
+    pub(crate) is_cut: bool,
+}
+
+impl Walked {
+    /// What has to be known of the walk, in lines below its result.
+    pub(crate) fn notes(self) -> String {
+        let mut notes = String::new();
+        if self.n_unread_rules > 0 {
+            let n = self.n_unread_rules;
+            notes += &format!(
+                "(ignore files that could not be read to their end: {n}; what they name may be among this)\n"
+            );
+        }
+        if self.is_cut {
+            notes += "(not everything was searched: there is too much, or it took too long; use a narrower path)\n";
+        }
+        notes
+    }
+}
 
 /// Visits the files of a folder, or one file. Ignored files and `.git` are left out, links are not followed.
-/// Says how many folders were passed by because what they want ignored cannot be read.
 pub(crate) fn walk<'v, V: Visitor + 'v>(
     start: &Path,
     shown: &str,
     cut: &'v CancellationToken,
-    visitor: impl Fn() -> V,
-) -> Result<usize, Refusal> {
+    visitor: impl Fn() -> V + Sync,
+) -> Result<Walked, Refusal> {
     let refuse = |why: &dyn std::fmt::Display| Refusal(format!("could not search {shown}: {why}"));
     let found = nofollow::look(start)
         .map_err(|error| if is_missing(&error) { refuse(&ReadError::Missing) } else { refuse(&error) })?;
-    if !found.is_dir() && !found.is_file() {
+    if found.is_file() {
+        visitor().visit(Found::new(start.to_owned(), start));
+        return Ok(Walked { n_unread_rules: 0, is_cut: false });
+    }
+    if !found.is_dir() {
         return Err(refuse(&ReadError::NotAFile));
     }
-    if let Some(folder) = start.ancestors().find(|folder| !has_fine_ignore_files(folder)) {
-        let names = IGNORE_FILES.join(", ");
-        return Err(refuse(&format!("one of {names} in {} is no file or too large", folder.display())));
-    }
-    let n_passed = Arc::new(AtomicUsize::new(0));
-    let walker = walker(start, found.is_dir(), Arc::clone(&n_passed));
-    walker.build_parallel().run(|| {
-        let mut visitor = visitor();
-        let start = start.to_owned();
-        Box::new(move |entry| match entry {
-            _ if cut.is_cancelled() => WalkState::Quit,
-            Ok(entry) => step(entry, &start, &mut visitor),
-            // A folder that may not be read is passed by, as a search by hand would.
-            Err(_) => WalkState::Continue,
-        })
-    });
-    if cut.is_cancelled() { Err(Refusal(CANCELLED.into())) } else { Ok(n_passed.load(Relaxed)) }
-}
-
-fn step(entry: DirEntry, start: &Path, visitor: &mut impl Visitor) -> WalkState {
-    let Some(kind) = entry.file_type() else { return WalkState::Continue };
-    if kind.is_dir() {
-        return if visitor.enters(entry.path()) { WalkState::Continue } else { WalkState::Skip };
-    }
-    if kind.is_file() {
-        visitor.visit(Found::new(entry.into_path(), start));
-    }
-    WalkState::Continue
-}
-
-fn walker(start: &Path, is_folder: bool, n_passed: Arc<AtomicUsize>) -> WalkBuilder {
-    let mut walker = WalkBuilder::new(start);
-    walker.hidden(false).require_git(false).add_custom_ignore_filename(RIPGREP_IGNORE_FILE);
-    // Read by us: what `.git` is may lead anywhere.
-    walker.git_exclude(false);
-    let repository = start.ancestors().find(|folder| folder.join(".git").is_dir());
-    let exclude = repository.map(|folder| folder.join(".git/info/exclude"));
-    walker.current_dir(repository.unwrap_or(start));
-    if let Some(exclude) = exclude.filter(|exclude| is_fine_ignore_file(exclude)) {
-        // A line of it that is no pattern is no reason not to search.
-        let _ = walker.add_ignore(exclude);
-    }
+    let bounds = Bounds { entries_max: ENTRIES_MAX, within: SEARCH_WITHIN };
+    let lister = Lister::new(start, Hidden::Listed, bounds, cut);
+    let queue = Queue::new(lister.start());
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    walker.threads(if is_folder { n_threads } else { 1 });
-    walker.filter_entry(move |entry| {
-        if entry.depth() > 0 && entry.file_name() == ".git" {
-            return false;
+    std::thread::scope(|scope| {
+        for _ in 1..n_threads {
+            scope.spawn(|| work(&queue, &lister, &mut visitor(), start));
         }
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let is_fine = !is_folder || has_fine_ignore_files(entry.path());
-        n_passed.fetch_add(usize::from(!is_fine), Relaxed);
-        is_fine
+        work(&queue, &lister, &mut visitor(), start);
     });
-    walker
+    if cut.is_cancelled() {
+        return Err(Refusal(CANCELLED.into()));
+    }
+    Ok(Walked { n_unread_rules: lister.n_unread_rules(), is_cut: lister.is_over() || queue.is_cut() })
 }
 
-/// Tells whether a folder's ignore files may be read to their end: a link to a device has none.
-fn has_fine_ignore_files(folder: &Path) -> bool {
-    IGNORE_FILES.iter().all(|name| is_fine_ignore_file(&folder.join(name)))
+/// Lists folder after folder until none is left.
+fn work(queue: &Queue, lister: &Lister<'_>, visitor: &mut impl Visitor, start: &Path) {
+    while let Some(taken) = queue.take() {
+        lister.list(taken.folder(), |listed| match listed {
+            Listed::Folder(folder) => {
+                if visitor.enters(folder.path()) {
+                    queue.add(folder);
+                }
+            }
+            Listed::File(path) => visitor.visit(Found::new(path, start)),
+        });
+    }
 }
 
-fn is_fine_ignore_file(path: &Path) -> bool {
-    // What is not there is not read.
-    let Ok(found) = fs::metadata(path) else { return true };
-    // Files of the system that never end say that they are empty.
-    let is_endless = found.len() == 0 && path.is_symlink();
-    found.is_file() && found.len() <= IGNORE_BYTES_MAX && !is_endless
-}
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{files, terminal::Jobs};
+use crow_core::visible;
+use tokio::sync::Semaphore;
+
+use crate::{files, terminal::Jobs, tool::READERS_MAX};
 
 /// Forgetting a file only means that it has to be read again before it is edited.
 const SEEN_MAX: usize = 10_000;
@@ -31,6 +34,7 @@ pub struct Workspace {
     variables: Mutex<Vec<(String, String)>>,
     seen: Mutex<HashMap<PathBuf, Stamp>>,
     jobs: Arc<Jobs>,
+    readers: Arc<Semaphore>,
 }
 
 /// The state of a file, by its content: a new time alone is no change.
@@ -70,6 +74,7 @@ impl Workspace {
             variables: Mutex::default(),
             seen: Mutex::default(),
             jobs: Arc::default(),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
         }
     }
 
@@ -82,6 +87,11 @@ impl Workspace {
     /// The commands that run on behind the session's calls.
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    /// Threads that may read for the session at a time.
+    pub(crate) fn readers(&self) -> Arc<Semaphore> {
+        self.readers.clone()
     }
 
     /// The folder that relative paths start from, as the client spells it.
@@ -149,14 +159,14 @@ impl Workspace {
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Spells a path for people: relative when it is inside `cwd`.
+    /// Spells a path for people, as one line: relative when it is inside `cwd`.
     pub(crate) fn shown(&self, path: &str) -> String {
         let absolute = self.absolute(path);
         let inside = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
         match inside {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-            Ok(inside) => inside.display().to_string(),
-            Err(_) => absolute.display().to_string(),
+            Ok(inside) => visible(&inside.to_string_lossy()),
+            Err(_) => visible(&absolute.to_string_lossy()),
         }
     }
 

@@ -128,3 +128,30 @@ fn too_much_is_cut() {
     let said = content(folder.path(), Path::new("/nowhere"));
     assert!(said.len() < BYTES_MAX + 20 && said.ends_with("… cut"), "{}", said.len());
 }
+
+/// A program puts a link to a file outside in the place of the file again and again: what is outside is never told.
+#[test]
+fn a_link_that_comes_and_goes_is_not_followed() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let project = root.join("p");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    fs::write(root.join("secret.md"), "keys").unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                fs::write(project.join("file"), "ours").unwrap();
+                fs::rename(project.join("file"), project.join(FILE)).unwrap();
+                std::os::unix::fs::symlink("../secret.md", project.join("link")).unwrap();
+                fs::rename(project.join("link"), project.join(FILE)).unwrap();
+            }
+        });
+        let told = (0..20_000).find_map(|_| {
+            Some(content(&project, &root.join("config"))).filter(|content| content.contains("keys"))
+        });
+        is_over.store(true, Relaxed);
+        assert_eq!(told, None);
+    });
+}

@@ -1,8 +1,9 @@
 //! Reading files that somebody else may have laid out: bounded, no pipes, no way out of a folder. Blocks.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
+
+use crow_tools::ReadError;
 
 /// Where a file has to be.
 #[derive(Debug, Clone, Copy)]
@@ -29,54 +30,38 @@ pub(crate) enum NotRead {
 }
 
 impl Inside<'_> {
-    /// Tells whether a path is where it has to be, once its links are followed.
-    pub(crate) fn holds(self, path: &Path) -> bool {
+    /// Tells whether a path without links is where it has to be.
+    fn holds_resolved(self, path: &Path) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Folder(folder) => crow_tools::resolve(path).starts_with(folder),
+            Self::Folder(folder) => path.starts_with(folder),
         }
     }
 }
 
-/// Reads a whole text of at most `bytes_max`; `None` when there is no such file.
+/// Reads a whole text of at most `bytes_max`; `None` when there is no such file. Links are followed once, to a path that is
+/// judged; what is opened is that path and nothing that a link has it name by then.
 pub(crate) fn text(path: &Path, inside: Inside<'_>, bytes_max: u64) -> Result<Option<String>, NotRead> {
-    let found = match fs::metadata(path) {
-        Ok(found) => found,
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let path = crow_tools::resolve(path);
+    if !inside.holds_resolved(&path) {
+        // A link that leads nowhere is no file.
+        return if path.exists() { Err(NotRead::Outside) } else { Ok(None) };
+    }
+    let bytes = match crow_tools::read_file(&path, bytes_max) {
+        Err(ReadError::Missing) => return Ok(None),
+        Err(ReadError::Folder | ReadError::NotAFile) => return Err(NotRead::NotAFile),
+        Err(ReadError::TooLarge { .. }) => return Err(NotRead::TooLarge { bytes_max }),
+        Err(ReadError::System(error)) => return Err(error.into()),
+        Ok(bytes) => bytes,
     };
-    if !inside.holds(path) {
-        return Err(NotRead::Outside);
-    }
-    // Asked before opening: opening a pipe waits for its other end.
-    if !found.is_file() {
-        return Err(NotRead::NotAFile);
-    }
-    let file = File::open(path)?;
-    // What was opened may be something else than what was looked at.
-    if !inside.holds(path) || !file.metadata()?.is_file() {
-        return Err(NotRead::Outside);
-    }
-    let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(NotRead::TooLarge { bytes_max });
-    }
     String::from_utf8(bytes).map(Some).map_err(|_| NotRead::NotText)
 }
 
 /// Lists the names in a folder in their order, at most `n_max`; a folder that is not there has none.
 pub(crate) fn names(folder: &Path, inside: Inside<'_>, n_max: usize) -> Vec<String> {
-    if !inside.holds(folder) {
+    let folder = crow_tools::resolve(folder);
+    if !inside.holds_resolved(&folder) {
         return Vec::new();
     }
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let names = entries.take(n_max).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names
-}
-
-fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    crow_tools::list_names(&folder, n_max).unwrap_or_default()
 }

@@ -346,12 +346,11 @@ async fn patterns_to_search_for() {
         {"pattern":".","output":"all"}
           Failed: `grep` was not run: `output` must be one of "lines", "files", "count", not the string "all"
         {"pattern":".","include":"["}
-          Failed: the pattern is not a glob: error parsing glob '[': unclosed character class; missing ']'
+          Failed: the pattern is not a glob: unclosed character class; missing ']'
         {"pattern":".","include":"{a,{a,{a,{a,{a,{a,{a,{a,{a,{a,{a,{a,{a,{a,{a
-          Failed: the pattern is too long (30000 bytes, the limit is 16384)
+          Failed: the pattern is too long (30000 bytes, the limit is 4096)
         {"pattern":".","include":"**/**/**/**/**/**/**/**/**/**/**/**/**/**/**
-          Done: file:1: text
-          fixed:1: fixed
+          Failed: the pattern is too long (9000 bytes, the limit is 4096)
         {"pattern":["."]}
           Failed: `grep` was not run: `pattern` must be a string, not the array ["."]
         {"pattern":".","path":"pipe"}
@@ -395,18 +394,20 @@ async fn patterns_to_find() {
         json!({"pattern": "*", "path": "\0"}),
         json!({"pattern": "*", "path": "nowhere"}),
     ];
-    check("glob", &calls, expect![[r#"
+    check(
+        "glob",
+        &calls,
+        expect![[r#"
         {"pattern":""}
           Done: no files match
         {"pattern":"\u0000"}
           Done: no files match
         {"pattern":"**********************************************************
-          Done: file
-          fixed
+          Failed: the pattern has more than 128 wildcards
         {"pattern":"**********************************************************
-          Failed: the pattern is too long (10000000 bytes, the limit is 16384)
+          Failed: the pattern is too long (10000000 bytes, the limit is 4096)
         {"pattern":"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
-          Failed: the pattern is not a glob: error parsing glob '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
+          Failed: the pattern has braces within braces beyond 8 levels
         {"pattern":"../../**"}
           Done: no files match
         {"pattern":"/etc/*"}
@@ -423,7 +424,9 @@ async fn patterns_to_find() {
           Failed: could not use the path ` `: no path holds a zero byte
         {"pattern":"*","path":"nowhere"}
           Failed: could not search nowhere: it does not exist
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]

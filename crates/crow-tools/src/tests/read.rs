@@ -4,6 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{Machine, check};
+use crate::tool::READERS_MAX;
 
 #[tokio::test]
 async fn numbered_lines() {
@@ -159,4 +160,33 @@ async fn long_lines_and_long_pages_are_cut() {
         "{}",
         &said[said.len() - 100..]
     );
+}
+
+/// A disk that does not answer: the call ends with the turn, and only so many threads are left behind.
+#[tokio::test]
+async fn a_disk_that_does_not_answer_keeps_a_thread_and_not_the_turn() {
+    let machine = Machine::new(|_| ());
+    let (answer, disk) = std::sync::mpsc::channel::<()>();
+    let disk = std::sync::Arc::new(std::sync::Mutex::new(disk));
+    let (begun, mut begins) = tokio::sync::mpsc::channel(100);
+    let hang = || {
+        let (disk, begun) = (disk.clone(), begun.clone());
+        move || {
+            begun.blocking_send(()).unwrap();
+            disk.lock().unwrap().recv().unwrap_err();
+            Ok(())
+        }
+    };
+    let cx = machine.cx(&|_| ());
+    let reads = futures_util::future::join_all((0..READERS_MAX + 5).map(|_| cx.read_off_thread(hang())));
+    let stop = async {
+        for _ in 0..READERS_MAX {
+            begins.recv().await.unwrap();
+        }
+        machine.cut.cancel();
+    };
+    let (ended, ()) = tokio::join!(reads, stop);
+    assert!(ended.iter().all(|read| read.as_ref().unwrap_err().0 == "stopped: the turn was cancelled"));
+    assert!(begins.try_recv().is_err(), "no more than that began");
+    drop(answer);
 }

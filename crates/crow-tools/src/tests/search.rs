@@ -130,22 +130,22 @@ async fn glob_the_project() {
         project,
         &calls,
         expect![[r#"
-        > Find `*.rs` Search Reads(["$DIR/project"])
-        Done: src/deep/lib.rs
-        src/main.rs
-        > Find `src/*` Search Reads(["$DIR/project"])
-        Done: src/main.rs
-        > Find `**/*.{ts,yml}` Search Reads(["$DIR/project"])
-        Done: src/deep/page.ts
-        .github/ci.yml
-        > Find `deep/*` in src Search Reads(["$DIR/project/src"])
-        Done: src/deep/page.ts
-        src/deep/lib.rs
-        > Find `*.py` Search Reads(["$DIR/project"])
-        Done: no files match
-        > Find `[` Search Reads(["$DIR/project"])
-        Failed: the pattern is not a glob: error parsing glob '[': unclosed character class; missing ']'
-    "#]],
+            > Find `*.rs` Search Reads(["$DIR/project"])
+            Done: src/deep/lib.rs
+            src/main.rs
+            > Find `src/*` Search Reads(["$DIR/project"])
+            Done: src/main.rs
+            > Find `**/*.{ts,yml}` Search Reads(["$DIR/project"])
+            Done: src/deep/page.ts
+            .github/ci.yml
+            > Find `deep/*` in src Search Reads(["$DIR/project/src"])
+            Done: src/deep/page.ts
+            src/deep/lib.rs
+            > Find `*.py` Search Reads(["$DIR/project"])
+            Done: no files match
+            > Find `[` Search Reads(["$DIR/project"])
+            Failed: the pattern is not a glob: unclosed character class; missing ']'
+        "#]],
     )
     .await;
 }
@@ -320,20 +320,33 @@ async fn ignore_files_that_do_not_end() {
         ("glob", json!({"pattern": "a", "path": "pipe"})),
         ("grep", json!({"pattern": "needle", "path": "large/a"})),
     ];
-    check(setup, &calls, expect![[r#"
+    check(
+        setup,
+        &calls,
+        expect![[r#"
         > Search `needle` Search Reads(["$DIR/project"])
         Done: fine/a:1: needle
-        (3 folders were passed by: what they want ignored cannot be read)
+        large/a:1: needle
+        link/a:1: needle
+        pipe/a:1: needle
+        (ignore files that could not be read to their end: 3; what they name may be among this)
         > Find `a` Search Reads(["$DIR/project"])
         Done: fine/a
-        (3 folders were passed by: what they want ignored cannot be read)
+        large/a
+        link/a
+        pipe/a
+        (ignore files that could not be read to their end: 3; what they name may be among this)
         > Search `needle` in link Search Reads(["$DIR/project/link"])
-        Failed: could not search link: one of .gitignore, .ignore, .rgignore in $DIR/project/link is no file or too large
+        Done: link/a:1: needle
+        (ignore files that could not be read to their end: 1; what they name may be among this)
         > Find `a` in pipe Search Reads(["$DIR/project/pipe"])
-        Failed: could not search pipe: one of .gitignore, .ignore, .rgignore in $DIR/project/pipe is no file or too large
+        Done: pipe/a
+        (ignore files that could not be read to their end: 1; what they name may be among this)
         > Search `needle` in large/a Search Reads(["$DIR/project/large/a"])
-        Failed: could not search large/a: one of .gitignore, .ignore, .rgignore in $DIR/project/large is no file or too large
-    "#]]).await;
+        Done: large/a:1: needle
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -403,4 +416,32 @@ fn a_walk_stops_when_it_is_cut() {
     assert_eq!(walked.unwrap_err().0, "stopped: the turn was cancelled");
     // Each thread may be in the middle of one.
     assert!(n_visited.load(Relaxed) <= 8);
+}
+
+#[tokio::test]
+async fn names_are_one_line_each() {
+    let setup = |cwd: &Path| {
+        fs::create_dir(cwd.join("a\nb")).unwrap();
+        fs::write(cwd.join("a\nb/c\u{202e}d"), "needle\n").unwrap();
+    };
+    check(
+        setup,
+        &[
+            ("grep", json!({"pattern": "needle"})),
+            ("glob", json!({"pattern": "*"})),
+            ("grep", json!({"pattern": "needle", "path": "a\nb"})),
+            ("read", json!({"file_path": "a\nb/gone\nc\u{202e}"})),
+        ],
+        expect![[r#"
+            > Search `needle` Search Reads(["$DIR/project"])
+            Done: a\nb/c\u{202e}d:1: needle
+            > Find `*` Search Reads(["$DIR/project"])
+            Done: a\nb/c\u{202e}d
+            > Search `needle` in a\nb Search Reads(["$DIR/project/a\nb"])
+            Done: a\nb/c\u{202e}d:1: needle
+            > Read a\nb/gone\nc\u{202e} Read Reads(["$DIR/project/a\nb/gone\nc\u{202e}"])
+            Failed: could not read a\nb/gone\nc\u{202e}: it does not exist
+        "#]],
+    )
+    .await;
 }

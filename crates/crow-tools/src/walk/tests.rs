@@ -1,0 +1,75 @@
+//! Walks of folders that somebody laid out to hang them.
+
+use std::{fs, os::unix::fs::symlink, sync::Mutex};
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+
+use super::*;
+
+struct Names<'a>(&'a Mutex<Vec<String>>);
+
+impl Visitor for Names<'_> {
+    fn visit(&mut self, file: Found) {
+        self.0.lock().unwrap().push(file.shown("."));
+    }
+}
+
+fn names(start: &Path) -> (Vec<String>, Walked) {
+    let names = Mutex::default();
+    let start = start.canonicalize().unwrap();
+    let walked = walk(&start, ".", &CancellationToken::new(), || Names(&names)).unwrap();
+    let mut names = names.into_inner().unwrap();
+    names.sort();
+    (names, walked)
+}
+
+#[test]
+fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    for path in ["project/.git/info", "project/sub"] {
+        fs::create_dir_all(folder.path().join(path)).unwrap();
+    }
+    fs::write(folder.path().join("outside"), "kept\n").unwrap();
+    fs::write(project.join("rules"), "left-out\n").unwrap();
+    for name in ["sub/left-out", "sub/kept"] {
+        fs::write(project.join(name), "").unwrap();
+    }
+    symlink("../rules", project.join("sub/.gitignore")).unwrap();
+    symlink("../../outside", project.join("sub/.ignore")).unwrap();
+    mkfifoat(CWD, project.join(".git/info/exclude"), Mode::from_raw_mode(0o600)).unwrap();
+    let (names, walked) = names(&project.join("sub"));
+    assert_eq!(names, ["kept"]);
+    assert_eq!(walked, Walked { n_unread_rules: 2, is_cut: false });
+}
+
+#[test]
+fn what_all_ignore_files_together_may_cost_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = "x*yyyyyyyyyyyyy\n".repeat(1000) + "left-out\n";
+    for number in 0..100 {
+        let sub = folder.path().join(format!("{number:03}"));
+        fs::create_dir(&sub).unwrap();
+        fs::write(sub.join(".ignore"), &rules).unwrap();
+        fs::write(sub.join("left-out"), "").unwrap();
+    }
+    let (names, walked) = names(folder.path());
+    let n_shown = names.iter().filter(|name| name.ends_with("left-out")).count();
+    assert!((20..60).contains(&n_shown), "{n_shown}");
+    assert!(walked.n_unread_rules >= n_shown, "{walked:?}");
+}
+
+#[test]
+fn a_folder_in_a_folder_as_deep_as_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut deep = folder.path().canonicalize().unwrap();
+    while deep.as_os_str().len() < 3800 {
+        deep.push("x".repeat(200));
+        fs::create_dir(&deep).unwrap();
+    }
+    fs::write(deep.join("end"), "").unwrap();
+    symlink(".", deep.join("round")).unwrap();
+    let (names, walked) = names(folder.path());
+    assert_eq!(names.len(), 1);
+    assert_eq!(walked, Walked { n_unread_rules: 0, is_cut: false });
+}
