@@ -32,7 +32,7 @@ pub(crate) fn read(project: &Project, path: &Path) -> Result<Option<String>, Spe
 /// Reads a file below a folder of the project; `None` where there is none.
 pub(crate) fn read_in(project: &Project, folder: &Path, path: &Path) -> Result<Option<String>, SpeckitError> {
     match real(project, folder, path)? {
-        Some(real) if real.is_file() => Project::read(&real),
+        Some(real) if real.is_file() => Project::read_judged(&real),
         _ => Ok(None),
     }
 }

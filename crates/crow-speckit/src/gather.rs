@@ -11,6 +11,9 @@ use crate::{
 /// Checklists that are read; a feature has a handful.
 const CHECKLISTS_MAX: usize = 100;
 
+/// Entries of their folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
 /// Bytes of all checklists of a feature; each that is known has fewer than 20 KB.
 const CHECKLIST_BYTES_MAX: usize = 1024 * 1024;
 
@@ -98,7 +101,8 @@ fn constitution(project: &Project) -> Result<ConstitutionFacts, SpeckitError> {
 pub fn checklists(feature: &Feature) -> Result<Vec<ChecklistFacts>, SpeckitError> {
     let mut found = Vec::new();
     let Ok(entries) = feature.checklists().read_dir() else { return Ok(found) };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let entries = entries.take(ENTRIES_MAX).filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).take(CHECKLISTS_MAX).collect();
     names.sort();
     let mut n_bytes = 0;

@@ -29,6 +29,42 @@ pub(crate) fn open(path: &Path, links: Links) -> io::Result<Opened> {
     open_as(File::options().read(true), path, links)
 }
 
+/// Opens a file for reading by a path that was judged and has no link in it: one that was put in its way since is not
+/// followed.
+pub(crate) fn open_judged(path: &Path) -> io::Result<Opened> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Ok(Opened::Other),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) => return Err(error),
+    }
+    let Some(opened) = open_without_links(path) else { return open(path, Links::Refused) };
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    Ok(if found.is_file() { Opened::File(file, found) } else { Opened::Other })
+}
+
+/// Opens a path in which there is no link; `None` where the system cannot do it or a container forbids it.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path) -> Option<io::Result<File>> {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::Errno;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        opened => Some(opened.map(File::from).map_err(io::Error::from)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(_path: &Path) -> Option<io::Result<File>> {
+    None
+}
+
 /// Opens a file. Looked at before it is opened, because opening a device may do something, and after it, because it may be
 /// another by then.
 pub(crate) fn open_as(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Opened> {

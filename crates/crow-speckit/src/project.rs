@@ -2,7 +2,7 @@
 //! read up to a limit and nothing is followed out of the project that the person did not name.
 
 use std::fs;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -144,23 +144,12 @@ impl Project {
 
     /// Reads a file whole, wherever its links lead; `None` where there is none.
     pub fn read(path: &Path) -> Result<Option<String>, SpeckitError> {
-        // A pipe would never end, and a device has no end.
-        let file = match open::open(path, Links::Followed).map_err(|error| SpeckitError::io(path, error))? {
-            Opened::File(file, _) => file,
-            Opened::Missing => return Ok(None),
-            Opened::Other => return Err(SpeckitError::broken(path, "it is not a file")),
-        };
-        let mut text = String::new();
-        match file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text) {
-            Ok(n_bytes) if n_bytes as u64 > FILE_BYTES_MAX => {
-                Err(SpeckitError::broken(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
-            }
-            Ok(_) => Ok(Some(text)),
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                Err(SpeckitError::broken(path, "it is not UTF-8"))
-            }
-            Err(error) => Err(SpeckitError::io(path, error)),
-        }
+        text(path, open::open(path, Links::Followed))
+    }
+
+    /// Reads a file whole by a path without links, where it was judged to be; `None` where there is none.
+    pub(crate) fn read_judged(path: &Path) -> Result<Option<String>, SpeckitError> {
+        text(path, open::open_judged(path))
     }
 
     /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there. Nothing is written through a
@@ -187,6 +176,26 @@ impl Project {
             },
             Err(error) => Err(SpeckitError::io(path, error.error)),
         }
+    }
+}
+
+/// Reads the text of a file that was opened. A pipe would never end, and a device has no end.
+fn text(path: &Path, opened: io::Result<Opened>) -> Result<Option<String>, SpeckitError> {
+    let file = match opened.map_err(|error| SpeckitError::io(path, error))? {
+        Opened::File(file, _) => file,
+        Opened::Missing => return Ok(None),
+        Opened::Other => return Err(SpeckitError::broken(path, "it is not a file")),
+    };
+    let mut text = String::new();
+    match file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text) {
+        Ok(n_bytes) if n_bytes as u64 > FILE_BYTES_MAX => {
+            Err(SpeckitError::broken(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
+        }
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            Err(SpeckitError::broken(path, "it is not UTF-8"))
+        }
+        Err(error) => Err(SpeckitError::io(path, error)),
     }
 }
 
