@@ -13,6 +13,7 @@ use crow_store::{Aside, NewSession, SessionRow, invent_name};
 use crow_tools::Workspace;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::kit::Kit;
 use crate::run_turn::{Conversation, OnDisk, store_failure};
@@ -50,6 +51,8 @@ pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
 pub(crate) struct Coming {
     /// Gives its system prompt once it is there.
     stored: JoinHandle<Result<String, Failure>>,
+    /// Cancelled once it is there, or failed.
+    is_over: CancellationToken,
     /// What it is stored with; it may stand elsewhere by then.
     standing: Standing,
 }
@@ -57,7 +60,10 @@ pub(crate) struct Coming {
 impl Coming {
     pub(crate) fn start(kit: &Arc<Kit>, id: &SessionId, place: &Place, standing: Standing) -> Self {
         let (kit, id, place, stood) = (kit.clone(), id.clone(), place.clone(), standing.clone());
+        let is_over = CancellationToken::new();
+        let over = is_over.clone().drop_guard();
         let stored = tokio::spawn(async move {
+            let _over = over;
             let system_prompt = render(&kit, (place.cwd.clone(), place.more_roots.clone())).await?;
             let new = NewSession {
                 cwd: place.cwd.display().to_string(),
@@ -72,7 +78,12 @@ impl Coming {
             kit.store.create_session(&id, new).await.map_err(store_failure)?;
             Ok(system_prompt)
         });
-        Self { stored, standing }
+        Self { stored, is_over, standing }
+    }
+
+    /// Waits until it is there, or failed. To write its prompt its folders are read, and a disk may not answer.
+    pub(crate) async fn over(&self) {
+        self.is_over.cancelled().await;
     }
 
     /// Waits until it is there, and stores what changed meanwhile; gives its system prompt.

@@ -35,6 +35,9 @@ use crate::turn_job::{TurnJob, Work};
 /// How long a session that is opened waits for the folder of its project; a disk that hangs holds nobody up.
 const RECALL_WAIT_MAX: Duration = Duration::from_secs(1);
 
+/// Time that a session that is closed gives its folders, which are read before it is stored.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(5);
+
 /// Prompts that may wait behind a turn: people type them.
 const WAITING_MAX: usize = 16;
 
@@ -224,6 +227,11 @@ impl Session {
         let State::Idle(talk) = &mut self.state else { return };
         match std::mem::take(&mut talk.on_disk) {
             OnDisk::Coming(coming) => {
+                if tokio::time::timeout(ARRIVES_WITHIN, coming.over()).await.is_err() {
+                    tracing::warn!(session = %self.id, "the session's folders do not answer");
+                    talk.on_disk = OnDisk::Coming(coming);
+                    return;
+                }
                 match coming.arrived(&self.kit, &self.id, &self.standing.subscribe()).await {
                     Ok(system_prompt) => {
                         talk.transcript = Transcript::new(system_prompt);

@@ -1,6 +1,7 @@
 //! One turn on a task of its own: what is stored before it, what is remembered after it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crow_acp::{Client, Place, Spoken, Until};
 use crow_core::{
@@ -8,6 +9,7 @@ use crow_core::{
 };
 use crow_tools::{How, Undoing, Workspace};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
@@ -24,6 +26,9 @@ use crate::{clock, open, speckit, spoken, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
+
+/// Time that a cancelled turn gives the folders of a new session, which are read before the session is stored.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(3);
 
 /// What a turn is for.
 #[derive(Debug)]
@@ -90,6 +95,13 @@ impl TurnJob {
         // Whatever fails from here on leaves it in doubt.
         let on_disk = match std::mem::take(&mut talk.on_disk) {
             OnDisk::Coming(coming) => {
+                // A prompt that is cancelled is stored all the same, unless the disk does not answer.
+                if self.cut.run_until_cancelled(coming.over()).await.is_none()
+                    && timeout(ARRIVES_WITHIN, coming.over()).await.is_err()
+                {
+                    talk.on_disk = OnDisk::Coming(coming);
+                    return Ok(TurnEnd::Cancelled);
+                }
                 talk.transcript = Transcript::new(coming.arrived(&self.kit, &self.id, &self.standing).await?);
                 OnDisk::Same
             }

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crow_acp::{Answered, Client};
 use crow_core::{CallId, CommandInfo, Entry, Ledger, Part, SessionId, Supply, Transcript, Update, Word};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::Asking;
@@ -46,6 +47,8 @@ struct State {
     known: BTreeSet<PathBuf>,
     /// Questions that were asked.
     n_asked: usize,
+    /// A look whose prompt was cancelled while it waited for the disk.
+    looking: Option<JoinHandle<Survey>>,
 }
 
 impl Stock {
@@ -87,7 +90,7 @@ impl Stock {
         let _opened = self.opened.clone().drop_guard();
         let mut state = self.state.lock().await;
         state.offered = commands::on_offer();
-        if let Some(survey) = self.survey().await {
+        if let Some(survey) = self.survey(&mut state).await {
             self.take_in(&mut state, survey);
         }
     }
@@ -95,7 +98,11 @@ impl Stock {
     /// Looks again before a prompt, and asks about what nobody has said anything to. `place` is where the prompt will
     /// stand: no reply can be there, so no call has the question's name.
     pub(crate) async fn ready(&self, place: u64, cut: &CancellationToken) {
-        let look = async { (self.state.lock().await, self.survey().await) };
+        let look = async {
+            let mut state = self.state.lock().await;
+            let survey = self.survey(&mut state).await;
+            (state, survey)
+        };
         let (mut state, survey) = tokio::select! {
             looked = look => looked,
             // A disk that does not answer keeps nobody from stopping.
@@ -107,9 +114,18 @@ impl Stock {
         }
     }
 
-    async fn survey(&self) -> Option<Survey> {
+    /// Looks on a thread of its own. One look at a time: where the disk does not answer, each prompt would leave a thread
+    /// behind.
+    async fn survey(&self, state: &mut State) -> Option<Survey> {
+        if let Some(left_behind) = &mut state.looking {
+            // What it saw is old by now.
+            let _ = left_behind.await;
+        }
         let (settings, cwd) = (self.kit.settings(), self.cwd.clone());
-        let survey = tokio::task::spawn_blocking(move || Survey::take(&settings, &cwd)).await;
+        let looking =
+            state.looking.insert(tokio::task::spawn_blocking(move || Survey::take(&settings, &cwd)));
+        let survey = looking.await;
+        state.looking = None;
         survey.inspect_err(|error| tracing::error!(%error, "looking for supplies broke")).ok()
     }
 
