@@ -1,11 +1,9 @@
 //! Spells ACP version 1, and reads it. The only place that translates its types.
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the protocol's enums are open: what is new is passed over"
-)]
-
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update};
+use crow_core::{
+    BadImage, CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update,
+    read_image_part, visible_start,
+};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
@@ -218,6 +216,9 @@ fn content_block(part: Part) -> wire::ContentBlock {
     }
 }
 
+/// Characters of a name or a type that a client gives something of a prompt.
+const NAME_CHARS_MAX: usize = 200;
+
 /// Reads what a prompt is made of.
 pub(crate) fn parts(blocks: Vec<wire::ContentBlock>) -> Result<Vec<Spoken>, Failure> {
     let parts = blocks.into_iter().map(spoken).collect::<Result<Vec<_>, _>>()?;
@@ -241,7 +242,9 @@ fn spoken(block: wire::ContentBlock) -> Result<Spoken, Failure> {
         wire::ContentBlock::Text(text) => Part::Text(text.text),
         wire::ContentBlock::Image(image) => match image.uri {
             Some(uri) if image.data.is_empty() => return Ok(Spoken::ImageAt { uri }),
-            Some(_) | None => Part::Image { mime: image.mime_type, data: image.data },
+            Some(_) | None => {
+                read_image_part(&image.mime_type, &image.data).map_err(|bad| refused_image(&bad))?
+            }
         },
         wire::ContentBlock::ResourceLink(link) => {
             Part::Link { uri: link.uri, name: link.name, mime: link.mime_type }
@@ -250,14 +253,32 @@ fn spoken(block: wire::ContentBlock) -> Result<Spoken, Failure> {
             wire::EmbeddedResourceResource::TextResourceContents(text) => {
                 Part::Resource { uri: text.uri, text: text.text, mime: text.mime_type }
             }
-            wire::EmbeddedResourceResource::BlobResourceContents(blob)
-                if blob.mime_type.as_ref().is_some_and(|mime| mime.starts_with("image/")) =>
-            {
-                Part::Image { mime: blob.mime_type.unwrap_or_default(), data: blob.blob }
-            }
-            _ => return Err(unsupported("a binary resource")),
+            wire::EmbeddedResourceResource::BlobResourceContents(blob) => embedded(blob)?,
+            _ => return Err(unsupported("a kind of resource this version does not know")),
         },
         wire::ContentBlock::Audio(_) => return Err(unsupported("audio")),
         _ => return Err(unsupported("a kind of content this version does not know")),
     }))
+}
+
+/// Reads an embedded resource of bytes: an image that models take is one, and of everything else the model hears what it
+/// is and how large.
+fn embedded(blob: wire::BlobResourceContents) -> Result<Part, Failure> {
+    let mime = blob.mime_type.as_deref().unwrap_or("unknown type");
+    match read_image_part(mime, &blob.blob) {
+        Ok(image) => Ok(image),
+        Err(BadImage::Type(_)) => {
+            let n_bytes = blob.blob.len() / 4 * 3;
+            let name = blob.uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or("a resource");
+            let [name, mime] = [name, mime].map(|text| visible_start(text, NAME_CHARS_MAX));
+            let name = format!("{name} ({mime}, about {n_bytes} bytes that are not shown)");
+            Ok(Part::Link { uri: blob.uri, name, mime: blob.mime_type })
+        }
+        Err(bad @ (BadImage::Base64 | BadImage::Bytes)) => Err(refused_image(&bad)),
+    }
+}
+
+fn refused_image(bad: &BadImage) -> Failure {
+    let why = format!("An image of the prompt cannot be used: it {bad}. Send another one, or none.");
+    Failure::new(FailureKind::InvalidValue, why)
 }

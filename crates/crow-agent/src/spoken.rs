@@ -1,7 +1,10 @@
 //! What the person said, as the model gets it: images that are only named are read here.
 
 use crow_acp::Spoken;
-use crow_core::{Failure, FailureKind, Part, link};
+use crow_core::{Failure, FailureKind, Part, link, read_data_url, visible_start};
+
+/// Characters of an address that a message repeats: a `data:` address may be megabytes long.
+const URI_CHARS_MAX: usize = 200;
 
 /// Reads what has to be read of a prompt.
 pub(crate) async fn parts(said: Vec<Spoken>) -> Result<Vec<Part>, Failure> {
@@ -17,10 +20,14 @@ pub(crate) async fn parts(said: Vec<Spoken>) -> Result<Vec<Part>, Failure> {
 
 async fn image(uri: String) -> Result<Part, Failure> {
     let refuse = |why: &str| {
+        let uri = visible_start(&uri, URI_CHARS_MAX);
         let why = format!("The image {uri} could not be read: {why}. Send its bytes instead.");
         Failure::new(FailureKind::InvalidValue, why)
     };
-    let (path, _) = link::file(&uri).ok_or_else(|| refuse("only file:// addresses are"))?;
+    if let Some(image) = read_data_url(&uri) {
+        return image.map_err(|bad| refuse(&format!("it {bad}")));
+    }
+    let (path, _) = link::file(&uri).ok_or_else(|| refuse("only file:// and data: addresses are"))?;
     let read = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
     read.map_err(|error| refuse(&error.to_string()))?.map_err(|why| refuse(&why))
 }

@@ -11,6 +11,7 @@ mod confinement;
 mod front_matter;
 mod hook;
 mod ids;
+mod image;
 mod mcp;
 mod message;
 mod pattern;
@@ -40,6 +41,7 @@ pub use confinement::{Approval, Confinement, Network, Sandbox};
 pub use front_matter::FrontMatter;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
+pub use image::{BadImage, IMAGE_TYPES, decode_base64, image_type, read_data_url, read_image_part};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
     Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry, PlanPriority,

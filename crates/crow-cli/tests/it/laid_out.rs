@@ -7,9 +7,14 @@ use std::path::Path;
 
 use crow_testkit::client::{Answered, FakeClient, World};
 use crow_testkit::{ModelServer, Script};
+use expect_test::expect;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
+
+/// The smallest PNG there is.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 struct Stage {
     server: ModelServer,
@@ -46,6 +51,15 @@ impl Stage {
 
     fn system_prompt(&self) -> String {
         self.asked()[0]["content"].as_str().expect("a system prompt").to_owned()
+    }
+
+    /// What the model got of the last prompt.
+    fn heard(&self) -> String {
+        let asked = self.asked();
+        let last = asked.as_array().and_then(|messages| messages.last()).expect("a message");
+        let content = &last["content"];
+        let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+        text.replace(&self.world.project().display().to_string(), "$PROJECT")
     }
 }
 
@@ -107,4 +121,42 @@ async fn patterns_that_break_or_bloat_are_an_error_with_its_place() {
         let log = stage.client.log();
         assert!(log.contains(".crow/config.yaml:2: permissions.allow: ") && log.contains(problem), "{log}");
     }
+}
+
+#[tokio::test]
+async fn images_that_models_refuse_stay_out_of_the_session() {
+    let mut stage = Stage::new(json!({})).await;
+    let session = stage.open().await;
+    let image =
+        |mime: &str, data: &str| json!([{"type": "image", "mimeType": mime, "data": data}, text("what?")]);
+    let blob = |uri: &str, mime: &str, data: &str| json!([{"type": "resource", "resource": {"uri": uri, "mimeType": mime, "blob": data}}, text("what?")]);
+    let data_url = |uri: &str| json!([{"type": "image", "mimeType": "image/png", "data": "", "uri": uri}, text("what?")]);
+    let mut told = String::new();
+    for blocks in [
+        image("image/png", "not base64!"),
+        image("image/png", "aGVsbG8="),
+        image("image/svg+xml", "PHN2Zz4="),
+        blob("file:///x/y.png", "image/png", "aGVsbG8="),
+        data_url("data:image/png;base64,aGVsbG8="),
+        data_url(&format!("data:image/png;base64,{PNG}")),
+        blob("file:///x/report.pdf", "application/pdf", "JVBERi0xLjQK"),
+    ] {
+        match stage.say(&session, blocks).await {
+            Ok(_) => told += &(stage.heard().replace(PNG, "$PNG") + "\n"),
+            Err(error) => told += &format!("! {}\n", error["data"]["details"].as_str().unwrap_or_default()),
+        }
+    }
+    expect![[r#"
+        ! An image of the prompt cannot be used: it has data that is not base64. Send another one, or none.
+        ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
+        ! An image of the prompt cannot be used: it is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP. Send another one, or none.
+        ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
+        ! The image data:image/png;base64,aGVsbG8= could not be read: it has bytes that are no PNG, JPEG, GIF or WebP. Send its bytes instead.
+        [{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}},{"type":"text","text":"what?"}]
+        [report.pdf (application/pdf, about 9 bytes that are not shown)](/x/report.pdf)
+        <resource uri="crow:file:///x/report.pdf">
+        Not read: it needs permission. The tool `read` asks the person.
+        </resource>
+        what?
+    "#]].assert_eq(&told);
 }

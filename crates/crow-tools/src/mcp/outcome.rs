@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use crow_core::{Content, Outcome, Part, Status};
+use crow_core::{Content, Outcome, Part, Status, read_image_part, visible_start};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -16,8 +15,8 @@ const IMAGE_BYTES_MAX: usize = 5_000_000;
 /// A handful of screenshots; providers refuse requests that are too large as a whole.
 const IMAGES_MAX: usize = 8;
 
-/// The images that every provider takes; another one would have the whole conversation refused.
-const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Characters of a type that a server names.
+const MIME_CHARS_MAX: usize = 80;
 
 /// What the SDK could read of a result.
 pub(super) enum Answer {
@@ -77,7 +76,7 @@ impl Gathered {
     fn block(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
-            ContentBlock::Image(image) => self.image(image.mime_type, image.data),
+            ContentBlock::Image(image) => self.image(&image.mime_type, &image.data),
             ContentBlock::Audio(audio) => self.left_out("audio", &audio.mime_type, audio.data.len()),
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
@@ -99,7 +98,7 @@ impl Gathered {
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 self.text(&format!("resource {uri}:"));
-                self.image(mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()), blob);
+                self.image(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
             }
             _ => self.text("(a resource of an unknown kind)"),
         }
@@ -119,17 +118,14 @@ impl Gathered {
         self.text.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
-    fn image(&mut self, mime: String, data: String) {
-        let fits = IMAGE_TYPES.contains(&mime.as_str())
-            && data.len() <= IMAGE_BYTES_MAX
-            && self.n_images < IMAGES_MAX
-            && BASE64_STANDARD.decode(&data).is_ok_and(|bytes| !bytes.is_empty());
-        if !fits {
-            return self.left_out("data", &mime, data.len());
-        }
+    fn image(&mut self, mime: &str, data: &str) {
+        let fits = data.len() <= IMAGE_BYTES_MAX && self.n_images < IMAGES_MAX;
+        let Some(Ok(image)) = fits.then(|| read_image_part(mime, data)) else {
+            return self.left_out("data", mime, data.len());
+        };
         self.n_images += 1;
         self.close_text();
-        self.parts.push(Part::Image { mime, data });
+        self.parts.push(image);
     }
 
     fn structured(&mut self, value: Option<Value>) {
@@ -140,6 +136,7 @@ impl Gathered {
 
     fn left_out(&mut self, what: &str, mime: &str, n_base64: usize) {
         let n_bytes = n_base64 / 4 * 3;
+        let mime = visible_start(mime, MIME_CHARS_MAX);
         self.text(&format!("({what} of type {mime}, about {n_bytes} bytes, not shown)"));
     }
 

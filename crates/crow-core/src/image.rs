@@ -1,0 +1,114 @@
+//! Images as models take them: which types there are, and whether base64 holds one. Knows no provider.
+
+use base64::{Engine as _, alphabet, engine::GeneralPurposeConfig, engine::general_purpose::GeneralPurpose};
+
+use crate::Part;
+
+/// The types that every provider takes.
+pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Some senders leave the padding out.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Why something is no image for a model. Fits after "the image".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadImage {
+    /// A type that providers refuse.
+    #[error("is of the type {0}, which models do not take; send PNG, JPEG, GIF or WebP")]
+    Type(String),
+    /// Its data cannot be decoded.
+    #[error("has data that is not base64")]
+    Base64,
+    /// Its bytes begin as no image does.
+    #[error("has bytes that are no PNG, JPEG, GIF or WebP")]
+    Bytes,
+}
+
+/// Finds the type of an image by how its bytes begin.
+pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),
+        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Makes an image part of what a stranger sent: a provider that gets a broken one refuses the whole conversation, now
+/// and each time after. The bytes say what it is when the sender named another of the types.
+pub fn read_image_part(mime: &str, data: &str) -> Result<Part, BadImage> {
+    let named = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_known = IMAGE_TYPES.contains(&named.as_str()) || named == "image/jpg";
+    if !is_known {
+        return Err(BadImage::Type(crate::visible_start(mime, 80)));
+    }
+    let bytes = decode_base64(data).ok_or(BadImage::Base64)?;
+    let mime = image_type(&bytes).ok_or(BadImage::Bytes)?.to_owned();
+    Ok(Part::Image { mime, data: base64::prelude::BASE64_STANDARD.encode(bytes) })
+}
+
+/// Reads a `data:` address with an image; `None` when it is another address.
+pub fn read_data_url(uri: &str) -> Option<Result<Part, BadImage>> {
+    let scheme = uri.get(..5)?;
+    let (head, data) = uri.get(5..)?.split_once(',')?;
+    if !scheme.eq_ignore_ascii_case("data:") {
+        return None;
+    }
+    let mime = head.strip_suffix(";base64").unwrap_or_default();
+    Some(if mime.is_empty() { Err(BadImage::Base64) } else { read_image_part(mime, data) })
+}
+
+/// Decodes base64, with or without line breaks and padding.
+pub fn decode_base64(data: &str) -> Option<Vec<u8>> {
+    if !data.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        return LENIENT.decode(data).ok();
+    }
+    let joined: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    LENIENT.decode(joined).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(mime: &str, data: &str, expected: &str) {
+        let read = match read_image_part(mime, data) {
+            Ok(Part::Image { mime, data }) => format!("{mime} {data}"),
+            Ok(other) => format!("{other:?}"),
+            Err(bad) => format!("the image {bad}"),
+        };
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn only_what_models_take_becomes_an_image() {
+        check("image/png", "iVBORw0KGgo=", "image/png iVBORw0KGgo=");
+        check("image/png", "iVBORw0K\r\nGgo", "image/png iVBORw0KGgo=");
+        check("IMAGE/JPG; q=1", "/9j/", "image/jpeg /9j/");
+        check("image/jpeg", "iVBORw0KGgo=", "image/png iVBORw0KGgo=");
+        check("image/png", "aGVsbG8=", "the image has bytes that are no PNG, JPEG, GIF or WebP");
+        check("image/png", "", "the image has bytes that are no PNG, JPEG, GIF or WebP");
+        check("image/png", "not base64!", "the image has data that is not base64");
+        check("image/png", "iVBORw0KGgo=====x", "the image has data that is not base64");
+        let svg =
+            "the image is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP";
+        check("image/svg+xml", "iVBORw0KGgo=", svg);
+        check("", "iVBORw0KGgo=", &svg.replace("image/svg+xml", ""));
+    }
+
+    #[test]
+    fn addresses_may_hold_the_data() {
+        assert!(matches!(read_data_url("data:image/png;base64,iVBORw0KGgo="), Some(Ok(_))));
+        assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(BadImage::Base64)));
+        assert_eq!(read_data_url("DATA:,x"), Some(Err(BadImage::Base64)));
+        assert_eq!(read_data_url("file:///a,b"), None);
+        assert_eq!(read_data_url("é"), None);
+    }
+}
