@@ -12,6 +12,7 @@ mod front_matter;
 mod hook;
 mod ids;
 mod image;
+mod line_page;
 mod mcp;
 mod message;
 mod pattern;
@@ -42,6 +43,7 @@ pub use front_matter::FrontMatter;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
 pub use image::{BadImage, IMAGE_TYPES, decode_base64, image_type, read_data_url, read_image_part};
+pub use line_page::{LinePage, LinePager, PageRange, line_too_long};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
     Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry, PlanPriority,

@@ -75,6 +75,11 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
 }
 
+/// Opens a file of any size for reading. `path` is resolved.
+pub(crate) fn open(path: &Path) -> Result<File, ReadError> {
+    open_within(path, u64::MAX)
+}
+
 fn open_within(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
     let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
     // Looked at before it is opened: a device may do something then.

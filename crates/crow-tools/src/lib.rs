@@ -28,6 +28,7 @@ mod files;
 mod hits;
 mod hook;
 mod nofollow;
+mod paging;
 mod text;
 mod tree;
 mod undo;

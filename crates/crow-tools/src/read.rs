@@ -1,18 +1,22 @@
 //! `read`: a file as numbered lines, or an image as an image.
 
-use std::{fmt::Write as _, path::Path};
+use std::{io::Read as _, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use crow_core::{Content, Facets, Location, Outcome, Part, Status, ToolKind, ToolSpec, Touch};
+use crow_core::{
+    Content, Facets, Location, Outcome, PageRange, Part, Status, ToolKind, ToolSpec, Touch, image_type,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Running, Tool, ToolCx, Workspace,
     buffers::{self, Opened, Purpose},
-    files::{self, ReadError},
-    text::{Decoded, cut_line, decode, numbered},
-    tool::{Refusal, about, answer, off_thread, parse, text_of},
+    files::{self, FILE_BYTES_MAX, ReadError},
+    paging::Page,
+    text::{Decoded, decode},
+    tool::{Refusal, about, answer, parse, text_of},
     workspace::{Stamp, resolve},
 };
 
@@ -20,13 +24,20 @@ use crate::{
 const LIMIT_DEFAULT: usize = 2000;
 
 /// Longer lines are generated ones, and say little for their tokens.
-const LINE_CHARS_MAX: usize = 2000;
+pub(crate) const LINE_CHARS_MAX: usize = 2000;
 
 /// About 25,000 tokens: one read must not fill a model's window.
 const TEXT_BYTES_MAX: usize = 100_000;
 
 /// Providers take images of up to 5 MB in base64, which is a third longer than the bytes.
 pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
+
+/// What is said of text in an encoding that we do not know.
+pub(crate) const LOSSY: &str = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will not take \
+                     this file)\n";
+
+/// As many bytes as tell what an image is.
+const IMAGE_SIGNATURE_BYTES: usize = 16;
 
 pub(crate) struct Read {
     spec: ToolSpec,
@@ -49,9 +60,24 @@ fn limit_default() -> usize {
     LIMIT_DEFAULT
 }
 
+impl Wanted {
+    fn range(&self) -> PageRange {
+        PageRange {
+            first: self.offset,
+            lines_max: self.limit,
+            bytes_max: TEXT_BYTES_MAX,
+            chars_max: LINE_CHARS_MAX,
+        }
+    }
+}
+
 enum Found {
     Image(Outcome),
-    Text { text: String, stamp: Stamp },
+    Text {
+        text: String,
+        /// None of a file that is too large to be edited.
+        stamp: Option<Stamp>,
+    },
 }
 
 impl Read {
@@ -104,12 +130,21 @@ impl Tool for Read {
             let wanted: Wanted = parse(arguments)?;
             let path = cx.judged(&wanted.file_path)?;
             let shown = cx.workspace.shown(&wanted.file_path);
-            let opened = buffers::open(&cx, &wanted.file_path, Purpose::Look).await?;
-            let opened = opened.map_err(|error| refuse(&path, &shown, &error))?;
-            match off_thread(move || find(opened, &shown, &wanted)).await? {
+            let found = match buffers::open(&cx, &wanted.file_path, Purpose::Look).await? {
+                Ok(opened) => cx.read_off_thread(move || find(opened, &shown, &wanted)).await?,
+                Err(ReadError::TooLarge { .. }) => {
+                    let (path, cut, range) = (path.clone(), cx.cut.clone(), wanted.range());
+                    let text = cx.read_off_thread(move || page_of_file(&path, &shown, range, &cut)).await?;
+                    Found::Text { text, stamp: None }
+                }
+                Err(error) => return Err(refuse(&path, &shown, &error)),
+            };
+            match found {
                 Found::Image(outcome) => Ok(outcome),
                 Found::Text { text, stamp } => {
-                    cx.workspace.remember(path, stamp);
+                    if let Some(stamp) = stamp {
+                        cx.workspace.remember(path, stamp);
+                    }
                     Ok(Outcome::done(text))
                 }
             }
@@ -121,7 +156,10 @@ fn find(opened: Opened, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> 
     let bytes = match opened {
         Opened::Disk(bytes) => bytes,
         Opened::Buffer(text) => {
-            return Ok(Found::Text { stamp: Stamp::of(&text), text: page(&text, shown, wanted)? });
+            return Ok(Found::Text {
+                stamp: Some(Stamp::of(&text)),
+                text: page(&text, shown, wanted.range())?,
+            });
         }
     };
     if let Some(mime) = image_type(&bytes) {
@@ -129,13 +167,11 @@ fn find(opened: Opened, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> 
     }
     match decode(bytes) {
         Decoded::Text(text, _) => {
-            Ok(Found::Text { stamp: Stamp::of(&text), text: page(&text, shown, wanted)? })
+            Ok(Found::Text { stamp: Some(Stamp::of(&text)), text: page(&text, shown, wanted.range())? })
         }
         Decoded::Lossy(text) => {
-            let note = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will \
-                        not take this file)";
-            let page = format!("{}{note}\n", page(&text, shown, wanted)?);
-            Ok(Found::Text { stamp: Stamp::of(&text), text: page })
+            let page = page(&text, shown, wanted.range())? + LOSSY;
+            Ok(Found::Text { stamp: Some(Stamp::of(&text)), text: page })
         }
         Decoded::Binary => Err(Refusal(format!("could not read {shown}: it is a binary file"))),
     }
@@ -160,33 +196,44 @@ pub(crate) fn refuse(path: &Path, shown: &str, error: &ReadError) -> Refusal {
 }
 
 /// Cuts one page out of a text and says how to go on.
-fn page(text: &str, shown: &str, wanted: &Wanted) -> Result<String, Refusal> {
-    let n_lines = text.lines().count();
-    let first = wanted.offset.max(1);
-    if n_lines == 0 {
+pub(crate) fn page(text: &str, shown: &str, range: PageRange) -> Result<String, Refusal> {
+    shown_page(Page::of(text, range), shown, range)
+}
+
+fn shown_page(page: Page, shown: &str, range: PageRange) -> Result<String, Refusal> {
+    if page.is_of_nothing() {
         return Ok(format!("({shown} is empty)\n"));
     }
-    if first > n_lines {
-        return Err(Refusal(format!("could not read {shown} from line {first}: it has {n_lines} lines")));
+    match page.beyond() {
+        Some(n_lines) => {
+            let first = range.first.max(1);
+            Err(Refusal(format!("could not read {shown} from line {first}: it has {n_lines} lines")))
+        }
+        None => Ok(page.into_text()),
     }
-    let mut room = TEXT_BYTES_MAX;
-    let lines =
-        text.lines().skip(first - 1).take(wanted.limit.max(1)).map(|line| cut_line(line, LINE_CHARS_MAX));
-    let lines: Vec<String> = lines
-        .take_while(|line| {
-            let fits = line.len() <= room;
-            room = room.saturating_sub(line.len());
-            fits
-        })
-        .collect();
-    let mut page = numbered(lines.iter().map(String::as_str), first);
-    let last = first - 1 + lines.len();
-    if last < n_lines {
-        let next = last + 1;
-        // Writing to a string cannot fail.
-        let _ = writeln!(page, "(lines {first} to {last} of {n_lines}; go on with offset={next})");
+}
+
+/// Reads a page of a file that is too large to be held whole.
+pub(crate) fn page_of_file(
+    path: &Path,
+    shown: &str,
+    range: PageRange,
+    cut: &CancellationToken,
+) -> Result<String, Refusal> {
+    let refused = |why: &dyn std::fmt::Display| Refusal(format!("could not read {shown}: {why}"));
+    let mut file = files::open(path).map_err(|error| refuse(path, shown, &error))?;
+    let mut beginning = [0; IMAGE_SIGNATURE_BYTES];
+    let n_read = file.read(&mut beginning).map_err(|error| refused(&error))?;
+    if image_type(&beginning[..n_read]).is_some() {
+        let what = format!("it is an image of more than {IMAGE_BYTES_MAX} bytes; make a smaller copy first");
+        return Err(refused(&what));
     }
-    Ok(page)
+    // What is written to it meanwhile is not chased.
+    let n_bytes = file.metadata().map_err(|error| refused(&error))?.len().max(FILE_BYTES_MAX);
+    let source = beginning[..n_read].chain(file.take(n_bytes - n_read as u64));
+    let page = Page::read(source, range, cut).map_err(|error| refused(&error))?;
+    let note = if page.is_lossy() { LOSSY } else { "" };
+    Ok(shown_page(page, shown, range)? + note)
 }
 
 /// Reads an image that a person named; the error says why not.
@@ -194,16 +241,6 @@ pub fn read_image(path: &Path) -> Result<Part, String> {
     let bytes = files::read(&resolve(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
     let mime = image_type(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
     Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
-}
-
-pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 pub(crate) fn image(bytes: &[u8], mime: &str, shown: &str) -> Result<Outcome, Refusal> {

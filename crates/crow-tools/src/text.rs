@@ -1,10 +1,12 @@
 //! Bytes of a file as text and back, in the encoding they had. Pure.
 
+use crow_core::line_too_long;
+
 use crate::files::may_be_text;
 
-const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
-const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
-const BOM_UTF16_BE: &[u8] = b"\xFE\xFF";
+pub(crate) const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
+pub(crate) const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
+pub(crate) const BOM_UTF16_BE: &[u8] = b"\xFE\xFF";
 
 /// How a file writes its text down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,6 @@ pub(crate) fn numbered<'a>(lines: impl Iterator<Item = &'a str>, first: usize) -
 pub(crate) fn cut_line(line: &str, chars_max: usize) -> String {
     match line.char_indices().nth(chars_max) {
         None => line.to_owned(),
-        Some((at, _)) => format!("{}… (cut, the line has {} characters)", &line[..at], line.chars().count()),
+        Some((at, _)) => line_too_long(&line[..at], line.chars().count()),
     }
 }

@@ -57,7 +57,10 @@ async fn what_cannot_be_read() {
     };
     let calls = ["src", "src/man.rs", "nowhere/at/all", "binary", "large", "/dev/zero", "src/main.rs"];
     let calls = calls.map(|path| ("read", json!({"file_path": path})));
-    check(setup, &calls, expect![[r#"
+    check(
+        setup,
+        &calls,
+        expect![[r#"
         > Read src Read Reads(["$DIR/project/src"])
         Failed: could not read src: it is a folder; list it with `glob`
         > Read src/man.rs Read Reads(["$DIR/project/src/man.rs"])
@@ -67,12 +70,14 @@ async fn what_cannot_be_read() {
         > Read binary Read Reads(["$DIR/project/binary"])
         Failed: could not read binary: it is a binary file
         > Read large Read Reads(["$DIR/project/large"])
-        Failed: could not read large: it is too large (1073741824 bytes, the limit is 16777216); search it with `grep` or show parts of it with `terminal`
+        Failed: could not read large: it is a binary file
         > Read /dev/zero Read Reads(["/dev/zero"])
         Failed: could not read /dev/zero: it is a device or a pipe, not a file
         > Read src/main.rs Read Reads(["$DIR/project/src/main.rs"])
         Done: (src/main.rs is empty)
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -160,6 +165,59 @@ async fn long_lines_and_long_pages_are_cut() {
         "{}",
         &said[said.len() - 100..]
     );
+}
+
+#[tokio::test]
+async fn a_text_of_any_size_is_shown_in_parts() {
+    let setup = |cwd: &std::path::Path| {
+        let lines: String = (1..=1_200_000).map(|number| format!("this is line {number}\n")).collect();
+        fs::write(cwd.join("long.txt"), &lines).unwrap();
+        let wide: Vec<u8> =
+            "\u{feff}".encode_utf16().chain(lines.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        fs::write(cwd.join("wide.txt"), wide).unwrap();
+        fs::write(cwd.join("one-line"), "x".repeat(20 << 20)).unwrap();
+        fs::write(cwd.join("later-binary"), [lines.as_bytes(), b"\0"].concat()).unwrap();
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        png.resize(17 << 20, 1);
+        fs::write(cwd.join("large.png"), png).unwrap();
+    };
+    let part = |name: &str, offset: usize| ("read", json!({"file_path": name, "offset": offset, "limit": 2}));
+    let calls = [
+        part("long.txt", 1),
+        part("long.txt", 1_199_999),
+        part("long.txt", 1_200_001),
+        part("wide.txt", 600_000),
+        part("one-line", 1),
+        part("later-binary", 1),
+        part("large.png", 1),
+    ];
+    let machine = Machine::new(setup);
+    let mut said = String::new();
+    for (name, arguments) in calls {
+        said += &machine.call(name, arguments).await.replace(&"x".repeat(2000), "x…x");
+    }
+    expect![[r#"
+        > Read long.txt Read Reads(["$DIR/project/long.txt"])
+        Done:      1	this is line 1
+             2	this is line 2
+        (lines 1 to 2 of 1200000; go on with offset=3)
+        > Read long.txt Read Reads(["$DIR/project/long.txt"])
+        Done: 1199999	this is line 1199999
+        1200000	this is line 1200000
+        > Read long.txt Read Reads(["$DIR/project/long.txt"])
+        Failed: could not read long.txt from line 1200001: it has 1200000 lines
+        > Read wide.txt Read Reads(["$DIR/project/wide.txt"])
+        Done: 600000	this is line 600000
+        600001	this is line 600001
+        (lines 600000 to 600001 of 1200000; go on with offset=600002)
+        > Read one-line Read Reads(["$DIR/project/one-line"])
+        Done:      1	x…x… (cut, the line has 20971520 characters)
+        > Read later-binary Read Reads(["$DIR/project/later-binary"])
+        Failed: could not read later-binary: it is a binary file
+        > Read large.png Read Reads(["$DIR/project/large.png"])
+        Failed: could not read large.png: it is an image of more than 3700000 bytes; make a smaller copy first
+    "#]]
+    .assert_eq(&said);
 }
 
 /// A disk that does not answer: the call ends with the turn, and only so many threads are left behind.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crow_core::{Facets, Outcome, ToolKind, ToolSpec, Touch};
+use crow_core::{Facets, Outcome, ToolKind, ToolSpec, Touch, image_type};
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Running, Tool, ToolCx, Workspace,
-    read::{IMAGE_BYTES_MAX, image, image_type},
+    read::{IMAGE_BYTES_MAX, image},
     tool::{CANCELLED, Refusal, answer, off_thread, parse, text_of, title},
 };
 

@@ -1,0 +1,132 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+const RANGE: PageRange = PageRange { first: 1, lines_max: 3, bytes_max: 1000, chars_max: 10 };
+
+/// Gives its bytes three at a time, then ends.
+struct Slow<'a>(&'a [u8]);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.len().min(3).min(buffer.len());
+        buffer[..n].copy_from_slice(&self.0[..n]);
+        self.0 = &self.0[n..];
+        Ok(n)
+    }
+}
+
+#[track_caller]
+fn check(bytes: &[u8], range: PageRange, expected: &Expect) {
+    let read = |source: &[u8]| match Page::read(Slow(source), range, &CancellationToken::new()) {
+        Ok(page) => {
+            let kind = if page.is_lossy() { "lossy page" } else { "page" };
+            format!(
+                "{kind}:
+{}",
+                page.into_text()
+            )
+        }
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&read(bytes));
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.contains(['\0', '\u{feff}'])
+    {
+        assert_eq!(format!("page:\n{}", Page::of(text, range).into_text()), read(bytes));
+    }
+}
+
+#[test]
+fn a_page_of_a_text() {
+    check(
+        b"1\n2\r\n3\n4\n5",
+        RANGE,
+        &expect![[r#"
+        page:
+             1	1
+             2	2
+             3	3
+        (lines 1 to 3 of 5; go on with offset=4)
+    "#]],
+    );
+    check(
+        b"1\n2\r\n3\n4\n5",
+        PageRange { first: 4, ..RANGE },
+        &expect![[r#"
+        page:
+             4	4
+             5	5
+    "#]],
+    );
+    check(
+        "é".repeat(11).as_bytes(),
+        RANGE,
+        &expect![[r#"
+        page:
+             1	éééééééééé… (cut, the line has 11 characters)
+    "#]],
+    );
+    check(
+        b"1234567890\r\nx",
+        RANGE,
+        &expect![[r#"
+        page:
+             1	1234567890
+             2	x
+    "#]],
+    );
+    check(
+        b"12\n3456\n7",
+        PageRange { bytes_max: 5, ..RANGE },
+        &expect![[r#"
+        page:
+             1	12
+        (lines 1 to 1 of 3; go on with offset=2)
+    "#]],
+    );
+}
+
+#[test]
+fn other_encodings() {
+    let utf16: Vec<u8> = "\u{feff}grün\n2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    check(
+        &utf16,
+        RANGE,
+        &expect![[r#"
+        page:
+             1	grün
+             2	2
+    "#]],
+    );
+    check(
+        b"\xEF\xBB\xBFa\xFFb\n",
+        RANGE,
+        &expect![[r#"
+        lossy page:
+             1	a�b
+    "#]],
+    );
+    check(b"a\n\0b", RANGE, &expect!["it is a binary file"]);
+}
+
+/// A text that goes on for ever.
+struct Endless;
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        buffer.fill(b'x');
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn a_line_without_an_end_stops_when_the_turn_does() {
+    let cut = CancellationToken::new();
+    let reading = {
+        let cut = cut.clone();
+        std::thread::spawn(move || Page::read(Endless, RANGE, &cut).map(Page::into_text))
+    };
+    cut.cancel();
+    assert_eq!(reading.join().unwrap().unwrap_err().to_string(), "the turn was cancelled");
+}
