@@ -293,16 +293,8 @@ fn roots(cx: &TurnCx<'_>, settings: &KitSettings, supplies: &Supplies) -> Roots 
 
 /// Says why Crow itself may not write a file for the person: what is forbidden for good holds for it too.
 pub(crate) fn forbidden_write(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
-    let (settings, supplies) = (cx.kit.settings(), cx.stock.now());
-    let roots = roots(cx, &settings, &supplies);
-    let law = Law { mode: Mode::Auto, rules: &supplies.rules, roots: &roots, resolve: &crow_tools::resolve };
-    let facets = Facets {
-        title: String::new(),
-        kind: ToolKind::Edit,
-        locations: Vec::new(),
-        touch: Touch::Writes(vec![crow_tools::resolve(path).display().to_string()]),
-    };
-    match judge(&law, &Grants::default(), "write", &facets) {
+    let touch = Touch::Writes(vec![crow_tools::resolve(path).display().to_string()]);
+    match judged(cx, Mode::Auto, "write", touch) {
         Verdict::Deny(why) => Some(format!("{} is not written: {why}", path.display())),
         Verdict::Ask { why, .. } => Some(format!(
             "{} is not written: {}",
@@ -311,6 +303,25 @@ pub(crate) fn forbidden_write(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
         )),
         Verdict::Allow => None,
     }
+}
+
+/// Whether the model might read a file by itself; the other side says what speaks against it. `path` is resolved.
+pub(crate) fn may_read(cx: &TurnCx<'_>, path: &Path) -> Result<(), String> {
+    let mode = cx.standing.borrow().mode;
+    match judged(cx, mode, "read", Touch::Reads(vec![path.display().to_string()])) {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(why) => Err(why),
+        Verdict::Ask { why, .. } => Err(why.unwrap_or_else(|| "it needs permission".to_owned())),
+    }
+}
+
+/// Judges something that no call of the model asks for.
+fn judged(cx: &TurnCx<'_>, mode: Mode, tool: &str, touch: Touch) -> Verdict {
+    let (settings, supplies) = (cx.kit.settings(), cx.stock.now());
+    let roots = roots(cx, &settings, &supplies);
+    let law = Law { mode, rules: &supplies.rules, roots: &roots, resolve: &crow_tools::resolve };
+    let facets = Facets { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch };
+    judge(&law, &Grants::default(), tool, &facets)
 }
 
 /// Finds out whether a call may run, and who says so; the other side is what came of it instead.

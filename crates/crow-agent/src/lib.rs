@@ -17,6 +17,7 @@ mod host;
 mod instructions;
 mod keeping;
 mod kit;
+mod linked;
 mod memory;
 mod open;
 mod place;

@@ -23,6 +23,7 @@ use crate::handle::MoreWords;
 use crate::hold::Told;
 use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
+use crate::linked;
 use crate::open::{self, Coming};
 use crate::session::Standing;
 use crate::speckit::Scope;
@@ -189,7 +190,7 @@ impl TurnCx<'_> {
             };
             match parts {
                 Ok(parts) => {
-                    let parts = self.stock.now().expand(parts);
+                    let parts = self.stock.now().expand(linked::with_texts(self, parts).await);
                     let prompt = Prompt { id: talk.transcript.next_message(), parts };
                     self.append(talk, Entry::Prompt(prompt)).await?;
                     answer.give(Ok(Steered::Injected));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crow_acp::{Client, Place, Spoken, Until};
 use crow_core::{
-    Compacted, Entry, Failure, FailureKind, MessageId, Part, SessionId, Transcript, TurnEnd, Update,
+    Compacted, Entry, Failure, FailureKind, MessageId, Part, Prompt, SessionId, Transcript, TurnEnd, Update,
 };
 use crow_tools::{How, Undoing, Workspace};
 use tokio::sync::{mpsc, watch};
@@ -22,7 +22,7 @@ use crate::run_turn::{Conversation, OnDisk, TurnCx, run_turn, store_failure};
 use crate::session::Standing;
 use crate::supplies::Stock;
 use crate::toolbox::Toolbox;
-use crate::{clock, open, speckit, spoken, undo};
+use crate::{clock, linked, open, speckit, spoken, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -319,7 +319,10 @@ impl TurnJob {
             None => spoken::parts(said).await.map_err(Err)?,
         };
         match hooks::on_prompt(cx, parts).await {
-            Ok(parts) => Ok(self.stock.complete(parts, &talk.transcript).await),
+            Ok(parts) => {
+                let parts = linked::with_texts(cx, parts).await;
+                Ok(self.stock.complete(parts, &talk.transcript).await)
+            }
             Err(not_asked) => Err(Ok(self.not_asked(not_asked))),
         }
     }
@@ -355,7 +358,8 @@ async fn read_again(cx: &TurnCx<'_>, talk: &mut Conversation, place: &Place) -> 
 /// Makes a title of a prompt: its first line that says something.
 fn title_of(entry: &Entry) -> Option<String> {
     let Entry::Prompt(prompt) = entry else { return None };
-    Some(title_of_text(&prompt.text()))
+    let said = prompt.parts.iter().filter(|part| part.added().is_none()).cloned().collect();
+    Some(title_of_text(&Prompt { id: prompt.id.clone(), parts: said }.text()))
 }
 
 fn title_of_text(text: &str) -> String {

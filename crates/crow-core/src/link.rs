@@ -2,16 +2,22 @@
 
 use std::fmt::Write as _;
 
-/// Spells a link: a file by its path and its lines, everything else by its address.
+use crate::visible;
+
+/// Spells a link as one line: a file by its path and its lines, everything else by its address.
 pub fn spell(uri: &str, name: &str) -> String {
+    let shown = visible(name);
     let Some((path, lines)) = file(uri) else {
-        return if name.is_empty() || name == uri { format!("[{uri}]") } else { format!("[{name}]({uri})") };
+        let uri = visible(uri);
+        return if name.is_empty() || shown == uri {
+            format!("[{uri}]")
+        } else {
+            format!("[{shown}]({uri})")
+        };
     };
-    let mut spelled = if name.is_empty() || name == path || name == uri {
-        format!("[{path}]")
-    } else {
-        format!("[{name}]({path})")
-    };
+    let is_nameless = name.is_empty() || name == path || name == uri;
+    let path = visible(&path);
+    let mut spelled = if is_nameless { format!("[{path}]") } else { format!("[{shown}]({path})") };
     // Writing to a string cannot fail.
     let _ = match lines {
         Some((first, last)) if first == last => write!(spelled, " (line {first})"),
@@ -21,25 +27,41 @@ pub fn spell(uri: &str, name: &str) -> String {
     spelled
 }
 
-/// Reads a `file://` address: its path and, after `#L`, its lines.
+/// Reads a `file:` address: its path, and its lines where the fragment or the query names some.
 pub fn file(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
     let (address, fragment) = match uri.split_once('#') {
         Some((address, fragment)) => (address, Some(fragment)),
         None => (uri, None),
     };
-    let path = address.strip_prefix("file://")?;
-    // What stands before the path is a host: none, or this one.
-    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let path = address.strip_prefix("file:")?;
+    let path = match path.strip_prefix("//") {
+        // What stands before the path is a host: none, or this one.
+        Some(path) => path.strip_prefix("localhost").unwrap_or(path),
+        None => path,
+    };
+    // A question mark may be part of a name that nobody encoded; a query names something.
+    let (path, query) = match path.rsplit_once('?') {
+        Some((path, query)) if query.contains('=') => (path, Some(query)),
+        _ => (path, None),
+    };
     let path = path.starts_with('/').then(|| decoded(path))?;
-    Some((path?, fragment.and_then(lines)))
+    let named = query.into_iter().flat_map(|query| query.split('&')).find_map(lines);
+    Some((path?, fragment.and_then(lines).or(named)))
 }
 
-/// Reads `L10`, `L10:20`, `L10-20` or `L10-L20`.
-fn lines(fragment: &str) -> Option<(u64, u64)> {
-    let range = fragment.strip_prefix('L')?;
-    let (first, last) = range.split_once([':', '-']).unwrap_or((range, range));
-    let (first, last) = (first.parse().ok()?, last.trim_start_matches('L').parse().ok()?);
+/// Reads `L10`, `L10:20`, `L10-20`, `L10-L20`, `L10C5-L20C3`, `10-20`, `line=10` or `lines=10-20`.
+fn lines(range: &str) -> Option<(u64, u64)> {
+    let range = ["lines=", "line="].iter().find_map(|key| range.strip_prefix(key)).unwrap_or(range);
+    let (first, last) = range.split_once([':', '-', ',']).unwrap_or((range, range));
+    let (first, last) = (line(first)?, line(last)?);
     (first > 0 && first <= last).then_some((first, last))
+}
+
+/// Reads a line with an `L` before it or none, and without the column behind it.
+fn line(text: &str) -> Option<u64> {
+    let text = text.strip_prefix(['L', 'l']).unwrap_or(text);
+    let number = text.split_once(['C', 'c']).map_or(text, |(number, _)| number);
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
 }
 
 /// Takes percent signs apart; `None` when they do not spell a text.

@@ -10,6 +10,7 @@ mod workspace;
 mod edit;
 mod glob;
 mod grep;
+mod linked;
 mod read;
 mod terminal;
 mod todo;
@@ -37,6 +38,7 @@ mod worktree;
 
 pub use changing::{Keeper, Keeping};
 pub use files::{ReadError, list_names, read as read_file};
+pub use linked::read_link;
 pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
 pub use read::read_image;
 pub use registry::{Equipment, NameTaken, Tools};

@@ -18,6 +18,7 @@ use crate::calls;
 use crate::confirm::visible;
 use crate::handle::MoreWords;
 use crate::hooks::{self, NotAsked};
+use crate::linked;
 use crate::run_turn::{Conversation, TurnCx, store_failure};
 use crate::speckit::asking::{self, Open};
 use crate::speckit::converge;
@@ -245,7 +246,7 @@ pub(super) async fn say_first(
 ) -> Result<Option<TurnEnd>, Failure> {
     let Said { spoken, untold } = said;
     let mut parts = match hooks::on_prompt(cx, spoken::parts(spoken).await?).await {
-        Ok(parts) => parts,
+        Ok(parts) => linked::with_texts(cx, parts).await,
         Err(NotAsked::Refused(why)) => {
             note_to(cx, &why);
             return Ok(Some(TurnEnd::Done));

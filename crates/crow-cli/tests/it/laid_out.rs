@@ -67,6 +67,10 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
+fn link(uri: &str) -> Value {
+    json!({"type": "resource_link", "uri": uri, "name": "it"})
+}
+
 #[tokio::test]
 async fn ignore_files_without_an_end_hold_up_no_prompt() {
     let mut stage = Stage::new(json!({})).await;
@@ -121,6 +125,123 @@ async fn patterns_that_break_or_bloat_are_an_error_with_its_place() {
         let log = stage.client.log();
         assert!(log.contains(".crow/config.yaml:2: permissions.allow: ") && log.contains(problem), "{log}");
     }
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+async fn links_bring_the_text_of_their_files() {
+    let mut stage = Stage::new(json!({})).await;
+    let project = stage.world.project();
+    let lines = (1..=9).map(|number| format!("line {number}\n")).collect::<String>();
+    fs::write(project.join("a b.txt"), &lines).expect("a file");
+    fs::write(project.join("large"), "x\n".repeat(20_000)).expect("a file");
+    fs::write(project.join(".env"), "KEY=secret\n").expect("a file");
+    fs::write(project.join("data"), [0, 1, 2]).expect("a file");
+    fs::write(stage.world.home().join("outside.txt"), "outside\n").expect("a file");
+    mkfifo(&project.join("pipe"), Mode::S_IRWXU).expect("a pipe");
+    symlink(".env", project.join("innocent")).expect("a link");
+    let session = stage.open().await;
+    let at = |name: &str| link(&format!("file://{}/{name}", project.display()));
+    let names = [
+        "a%20b.txt#L3:4",
+        "a%20b.txt",
+        "large",
+        "large#L19999",
+        ".env",
+        "innocent",
+        "data",
+        "pipe",
+        "gone",
+        ".",
+    ];
+    let mut blocks: Vec<Value> = names.iter().map(|name| at(name)).collect();
+    blocks.push(link(&format!("file://{}/outside.txt", stage.world.home().display())));
+    blocks.push(text("look"));
+    stage.say(&session, blocks.into()).await.expect("the turn ends");
+    let heard = stage.heard();
+    let heard = heard.replace(&stage.world.home().display().to_string(), "$HOME");
+    assert!(!heard.contains("secret") && !heard.contains("1\toutside"), "{heard}");
+    expect![[r#"
+        [it]($PROJECT/a b.txt) (lines 3 to 4)
+        <resource uri="crow:file://$PROJECT/a%20b.txt#L3:4">
+             3	line 3
+             4	line 4
+        (lines 3 to 4 of 9; go on with offset=5)
+
+        </resource>
+        [it]($PROJECT/a b.txt)
+        <resource uri="crow:file://$PROJECT/a%20b.txt">
+             1	line 1
+             2	line 2
+             3	line 3
+             4	line 4
+             5	line 5
+             6	line 6
+             7	line 7
+             8	line 8
+             9	line 9
+
+        </resource>
+        [it]($PROJECT/large)
+        <resource uri="crow:file://$PROJECT/large">
+        large is not put here: it has 40000 bytes; read what you need of it with `read`
+        </resource>
+        [it]($PROJECT/large) (line 19999)
+        <resource uri="crow:file://$PROJECT/large#L19999">
+         19999	x
+        (lines 19999 to 19999 of 20000; go on with offset=20000)
+
+        </resource>
+        [it]($PROJECT/.env)
+        <resource uri="crow:file://$PROJECT/.env">
+        Not read: $PROJECT/.env is protected. The tool `read` asks the person.
+        </resource>
+        [it]($PROJECT/innocent)
+        <resource uri="crow:file://$PROJECT/innocent">
+        Not read: $PROJECT/.env is protected. The tool `read` asks the person.
+        </resource>
+        [it]($PROJECT/data)
+        <resource uri="crow:file://$PROJECT/data">
+        data is a binary file of 3 bytes
+        </resource>
+        [it]($PROJECT/pipe)
+        <resource uri="crow:file://$PROJECT/pipe">
+        could not read pipe: it is a device or a pipe, not a file
+        </resource>
+        [it]($PROJECT/gone)
+        <resource uri="crow:file://$PROJECT/gone">
+        could not read gone: it does not exist
+        </resource>
+        [it]($PROJECT/.)
+        <resource uri="crow:file://$PROJECT/.">
+        could not read .: it is a folder; list it with `glob`
+        </resource>
+        [it]($HOME/outside.txt)
+        <resource uri="crow:file://$HOME/outside.txt">
+        Not read: it needs permission. The tool `read` asks the person.
+        </resource>
+        look"#]]
+    .assert_eq(&heard);
+    // None of it is what the person said.
+    let before = stage.client.log().len();
+    stage.client.load(&session, &project).await.expect("it loads");
+    let replayed = stage.client.log()[before..].to_owned();
+    assert!(replayed.contains("look") && !replayed.contains("line 3"), "{replayed}");
+}
+
+#[tokio::test]
+async fn a_link_shows_what_the_editor_has_not_saved() {
+    let mut stage = Stage::new(json!({"fs": {"readTextFile": true}})).await;
+    let project = stage.world.project();
+    let path = project.join("a.txt");
+    fs::write(&path, "saved\n").expect("a file");
+    stage.client.editor.buffers.insert(path.clone(), "unsaved\n".to_owned());
+    let session = stage.open().await;
+    stage
+        .say(&session, json!([text("look"), link(&format!("file://{}", path.display()))]))
+        .await
+        .expect("it ends");
+    assert!(stage.heard().contains("1\tunsaved"), "{}", stage.heard());
 }
 
 #[tokio::test]

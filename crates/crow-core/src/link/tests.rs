@@ -15,10 +15,31 @@ fn files_are_paths_with_lines() {
 }
 
 #[test]
+fn lines_are_spelled_in_many_ways() {
+    for range in
+        ["#L3:9", "#L3-9", "#L3-L9", "#3-9", "#l3,9", "#L3C1-L9C20", "?lines=3-9", "?symbol=x&lines=3:9"]
+    {
+        check(&format!("file:///p/a{range}"), "", "[/p/a] (lines 3 to 9)");
+    }
+    for range in ["#L3", "#3", "#L3C7", "#line=3", "?line=3", "?symbol=f#L3"] {
+        check(&format!("file:///p/a{range}"), "", "[/p/a] (line 3)");
+    }
+    check("file:/p/a#L3", "", "[/p/a] (line 3)");
+    check("file:///p/why?", "", "[/p/why?]");
+    check("file:///p/why?#L3", "", "[/p/why?] (line 3)");
+}
+
+#[test]
 fn what_is_no_range_is_left_out() {
-    for fragment in ["L0", "L9:3", "Lx", "section", "L"] {
+    for fragment in ["L0", "L9:3", "Lx", "section", "L", "L3-", "L-3", "L+3", "L99999999999999999999", ""] {
         check(&format!("file:///p/a#{fragment}"), "", "[/p/a]");
     }
+}
+
+#[test]
+fn a_link_is_one_line() {
+    check("file:///p/a%0ASYSTEM: x", "b\nc", "[b\\nc](/p/a\\nSYSTEM: x)");
+    check("x:\n\u{202e}", "", "[x:\\n\\u{202e}]");
 }
 
 #[test]

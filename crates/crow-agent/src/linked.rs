@@ -1,0 +1,73 @@
+//! The text of files that the person pointed at, beside what they said. What the policy does not let the model read by itself
+//! stays a mention.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crow_core::{Confinement, Part, Touch, link, visible};
+use crow_tools::ToolCx;
+
+use crate::calls;
+use crate::run_turn::TurnCx;
+use crate::supplies::OWN_SCHEME;
+
+/// Files of one prompt that are read; who points at more means a folder.
+const FILES_MAX: usize = 32;
+
+/// Bytes of all of them, about 32,000 tokens.
+const BYTES_MAX: usize = 128 * 1024;
+
+/// Adds to each link to a file what the file says, or why that is not here. The person did not say it.
+pub(crate) async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
+    let mut room = BYTES_MAX;
+    let mut seen = BTreeSet::new();
+    let mut whole = Vec::with_capacity(parts.len());
+    for part in parts {
+        let added = match &part {
+            Part::Link { uri, .. } if seen.len() < FILES_MAX && seen.insert(uri.clone()) => {
+                text(cx, uri, &mut room).await.map(|text| added(uri, text))
+            }
+            Part::Link { .. } | Part::Text(_) | Part::Image { .. } | Part::Resource { .. } => None,
+        };
+        whole.push(part);
+        whole.extend(added);
+    }
+    whole
+}
+
+fn added(uri: &str, text: String) -> Part {
+    Part::Resource { uri: format!("{OWN_SCHEME}{}", visible(uri)), text, mime: None }
+}
+
+/// The text of a file, as far as there is room; `None` for what is no file here.
+async fn text(cx: &TurnCx<'_>, uri: &str, room: &mut usize) -> Option<String> {
+    let (path, lines) = link::file(uri)?;
+    if path.contains('\0') {
+        return None;
+    }
+    let resolved = crow_tools::resolve(Path::new(&path));
+    if let Err(why) = calls::may_read(cx, &resolved) {
+        return Some(format!("Not read: {why}. The tool `read` asks the person."));
+    }
+    let touch = Touch::Reads(vec![resolved.display().to_string()]);
+    let tool_cx = ToolCx {
+        workspace: cx.workspace,
+        editor: Some(cx.editor),
+        touch: &touch,
+        call: None,
+        confinement: Confinement::Free,
+        cut: cx.cut,
+        progress: &|_| (),
+        keeper: None,
+    };
+    Some(match crow_tools::read_link(tool_cx, &path, lines).await {
+        Ok(text) if text.len() <= *room => {
+            *room -= text.len();
+            text
+        }
+        Ok(_) => {
+            "Not put here: the other files of this prompt are large already. Read it with `read`.".to_owned()
+        }
+        Err(why) => why,
+    })
+}
