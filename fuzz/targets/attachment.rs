@@ -1,0 +1,43 @@
+//! Whatever a client attaches to a prompt is read without harm: addresses of files with lines, images in base64, and pages
+//! of files.
+//!
+//! The first line of the input is an address, the second the type of an image, the rest its data and a text.
+#![no_main]
+
+use crow_core::{LinePager, PageRange, Part, image_type, link, read_data_url, read_image_part};
+use libfuzzer_sys::fuzz_target;
+
+fn page(pieces: &[&[u8]], range: PageRange) -> crow_core::LinePage {
+    let mut pager = LinePager::new(range);
+    pieces.iter().for_each(|piece| pager.push(piece));
+    pager.finish()
+}
+
+fuzz_target!(|data: &[u8]| {
+    let mut parts = data.splitn(3, |&byte| byte == b'\n');
+    let (uri, mime, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if let Ok(uri) = std::str::from_utf8(uri) {
+        if let Some((path, lines)) = link::file(uri) {
+            assert!(path.starts_with('/'), "{uri}");
+            assert!(lines.is_none_or(|(first, last)| 0 < first && first <= last), "{uri}");
+        }
+        assert!(!link::spell(uri, "name").is_empty());
+        drop(read_data_url(uri));
+    }
+    if let (Ok(mime), Ok(data)) = (std::str::from_utf8(mime), std::str::from_utf8(rest))
+        && let Ok(Part::Image { mime, data }) = read_image_part(mime, data)
+    {
+        let bytes = crow_core::decode_base64(&data).expect("what is kept is base64");
+        assert_eq!(image_type(&bytes), Some(mime.as_str()));
+    }
+    let [first, lines_max, chars_max] =
+        [0, 1, 2].map(|place| usize::from(mime.get(place).copied().unwrap_or(3)) % 16 + 1);
+    let range = PageRange { first, lines_max, bytes_max: 100, chars_max };
+    let whole = page(&[rest], range);
+    let cut = rest.len() / 2;
+    assert_eq!(page(&[&rest[..cut], &rest[cut..]], range), whole);
+    assert!(whole.lines.len() <= lines_max && whole.lines.iter().map(String::len).sum::<usize>() <= 100);
+    if let Ok(text) = std::str::from_utf8(rest) {
+        assert_eq!(whole.n_lines, text.lines().count());
+    }
+});

@@ -1,0 +1,24 @@
+//! Whatever a repository or a model writes as a glob is compiled or refused, and a compiled one answers.
+//!
+//! The first line of the input is the pattern, the rest are paths.
+#![no_main]
+
+use crow_core::{LetterCase, PathGlob, Rule, visible};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (pattern, paths) = text.split_once('\n').unwrap_or((text, ""));
+    let checked = PathGlob::check(pattern);
+    for case in [LetterCase::Exact, LetterCase::Either] {
+        let compiled = PathGlob::compile(pattern, case);
+        assert_eq!(checked.as_ref().err(), compiled.as_ref().err(), "{pattern}");
+        let Ok(glob) = compiled else { continue };
+        for path in paths.lines() {
+            drop(glob.is_match(path));
+        }
+    }
+    // A rule of a repository is read before anybody trusts it.
+    drop(Rule::parse(text));
+    assert_eq!(visible(text).lines().count(), usize::from(!text.is_empty()));
+});
