@@ -33,6 +33,17 @@ impl Arguments {
         }
     }
 
+    /// Accepts missing brackets in a reply that ended regularly: the model forgot them, and nothing was cut.
+    #[must_use]
+    pub(crate) fn of_whole_reply(self) -> Self {
+        match self {
+            Self::Repaired { value, doubt: Some(Doubt { kind: DoubtKind::BracketsMissing, .. }) } => {
+                Self::Repaired { value, doubt: None }
+            }
+            Self::Valid(_) | Self::Repaired { .. } | Self::Unreadable { .. } => self,
+        }
+    }
+
     /// Says why the object may not be all that was meant.
     pub fn doubt(&self) -> Option<Doubt> {
         match self {
@@ -56,10 +67,16 @@ pub struct Doubt {
 pub enum DoubtKind {
     /// A closing bracket is missing: more may have been meant to stand before it.
     NotClosed,
+    /// Nothing but closing brackets is missing, behind a value that is whole.
+    BracketsMissing,
     /// The text stops in the middle of a string.
     CutInString,
     /// Another object follows, which is not the same.
     Several,
+    /// Words follow, and what they say of the object nobody knows.
+    TextBehind,
+    /// A string has half a surrogate pair in it.
+    LoneSurrogate,
     /// It is no JSON there, and more than one thing may have been meant.
     Guessed,
 }
@@ -85,10 +102,12 @@ impl Doubt {
     /// Says what a model can do about it.
     pub fn advice(self) -> &'static str {
         match self.kind {
-            DoubtKind::NotClosed | DoubtKind::CutInString => {
+            DoubtKind::NotClosed | DoubtKind::BracketsMissing | DoubtKind::CutInString => {
                 "send the whole call again, in smaller steps if it is long"
             }
             DoubtKind::Several => "send one call for each",
+            DoubtKind::TextBehind => "send the call again with nothing but the object",
+            DoubtKind::LoneSurrogate => "send the call again with whole characters",
             DoubtKind::Guessed => {
                 "send the call again as JSON, with each quote, backslash and line end in a string escaped"
             }
@@ -99,9 +118,11 @@ impl Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, after) = match self.kind {
-            DoubtKind::NotClosed => ("a closing bracket is missing", ""),
+            DoubtKind::NotClosed | DoubtKind::BracketsMissing => ("a closing bracket is missing", ""),
             DoubtKind::CutInString => ("they stop", " in the middle of a string"),
             DoubtKind::Several => ("another object follows", ""),
+            DoubtKind::TextBehind => ("words follow", ""),
+            DoubtKind::LoneSurrogate => ("half a character stands in a string that ends", ""),
             DoubtKind::Guessed => ("what was meant", " had to be guessed"),
         };
         f.write_str(before)?;

@@ -3,6 +3,8 @@
 
 mod closer;
 mod malformed;
+mod markup;
+mod paths;
 mod schema;
 
 use serde_json::{Map, Value, error::Category};
@@ -40,12 +42,12 @@ struct Reading {
 fn read_encoded(text: &str, n_left: usize) -> Option<Reading> {
     let bare = text.trim_start_matches(is_blank).trim_end();
     let quoted;
-    let (encoded, is_quoted) = match bare.strip_prefix('{').map(str::trim_start) {
+    let encoded = match bare.strip_prefix('{').map(str::trim_start) {
         Some(members) if members.starts_with("\\\"") => {
             quoted = format!("\"{bare}\"");
-            (quoted.as_str(), false)
+            quoted.as_str()
         }
-        _ => (bare, true),
+        _ => bare,
     };
     let closer::First { value: Value::String(inner), lack, rest } = closer::read_first(encoded)? else {
         return None;
@@ -59,8 +61,8 @@ fn read_encoded(text: &str, n_left: usize) -> Option<Reading> {
         place: is_at_end(doubt.kind).then(|| Place::end_of(text)),
         ..doubt
     });
-    let cut = lack.filter(|_| is_quoted).map(|kind| Doubt { kind, place: Some(Place::end_of(text)) });
-    Some(Reading { doubt: doubt.or(cut), ..reading })
+    let of_encoding = lack.map(|Lack { kind, .. }| Doubt { kind, place: Some(Place::end_of(text)) });
+    Some(Reading { doubt: of_encoding.or(doubt), ..reading })
 }
 
 fn is_blank(char: char) -> bool {
@@ -69,8 +71,8 @@ fn is_blank(char: char) -> bool {
 
 fn is_at_end(kind: DoubtKind) -> bool {
     match kind {
-        DoubtKind::NotClosed | DoubtKind::CutInString => true,
-        DoubtKind::Several | DoubtKind::Guessed => false,
+        DoubtKind::NotClosed | DoubtKind::BracketsMissing | DoubtKind::CutInString => true,
+        DoubtKind::Several | DoubtKind::TextBehind | DoubtKind::LoneSurrogate | DoubtKind::Guessed => false,
     }
 }
 
@@ -82,8 +84,7 @@ fn read_object(text: &str) -> Option<Reading> {
         // A list or a number is what was meant, and an object inside it is not.
         return None;
     }
-    // Before the object there may be a BOM, a code fence, markup or words.
-    let start = text.find('{')?;
+    let start = text.find('{').filter(|start| markup::is_markup(&text[..*start]))?;
     let object = &text[start..];
     let (value, lack, rest) = match read_strictly(object) {
         Some(read) => read,
@@ -109,12 +110,16 @@ type Read<'a> = (Map<String, Value>, Option<Lack>, &'a str);
 
 fn read_strictly(object: &str) -> Option<Read<'_>> {
     let mut first = closer::read_first(object)?;
+    let mut n_before = 0;
     // Some servers send an empty object before the pieces of the real one.
     while first.value.as_object().is_some_and(Map::is_empty) && first.rest.trim_start().starts_with('{') {
+        n_before = object.len() - first.rest.len();
         first = closer::read_first(first.rest)?;
     }
     let closer::First { value: Value::Object(value), lack, rest } = first else { return None };
-    Some((value, lack.map(|kind| Lack { kind, end: object.len() - rest.len() }), rest))
+    // Its end was counted in the text that the last of them began.
+    let lack = lack.map(|Lack { kind, end }| Lack { kind, end: n_before + end });
+    Some((value, lack, rest))
 }
 
 /// Says what follows an object that leaves a doubt of it. A quote does: the object may have ended inside a
@@ -131,7 +136,10 @@ fn doubt_of_rest(value: &Map<String, Value>, mut rest: &str) -> Option<DoubtKind
             None => return Some(DoubtKind::Guessed),
         }
     }
-    (rest.contains('"') || goes_on(rest)).then_some(DoubtKind::Guessed)
+    if rest.contains('"') || goes_on(rest) {
+        return Some(DoubtKind::Guessed);
+    }
+    (!markup::is_markup(rest)).then_some(DoubtKind::TextBehind)
 }
 
 /// Tells whether more members follow: the bracket before them was one too many.
@@ -142,7 +150,9 @@ fn goes_on(rest: &str) -> bool {
 }
 
 fn describe(text: &str, error: &serde_json::Error) -> String {
+    let has_words_before = text.find('{').is_some_and(|start| !markup::is_markup(&text[..start]));
     let what = match error.classify() {
+        Category::Syntax if has_words_before => "words stand before it".to_owned(),
         // It is JSON, as far as it is there, and something else than an object.
         Category::Data => match text.trim_start().bytes().next() {
             Some(b'[') => "they are a list".to_owned(),

@@ -151,6 +151,7 @@ impl ReplyBuilder {
                 true => Arguments::Unreadable { why: CUT_BY_LIMIT.into() },
                 false => repair::read_arguments(&pieces.arguments),
             };
+            let arguments = if ended == Ended::Normally { arguments.of_whole_reply() } else { arguments };
             Call { id, provider_id, name: pieces.name, arguments }
         });
         let calls = calls.collect();

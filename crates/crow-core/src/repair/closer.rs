@@ -1,9 +1,10 @@
 //! Reads JSON that may stop anywhere, and completes it without guessing: what is not certain is left out.
-//! Must never know of any malformation but two that models make in strings all the time: raw control
-//! characters, and backslashes that escape nothing.
+//! Must never know of any malformation but three that models make in strings all the time: raw control
+//! characters, backslashes that escape nothing, and half a character.
 
 use serde_json::{Map, Number, Value};
 
+use super::{Lack, paths};
 use crate::DoubtKind;
 
 /// As deep as `serde_json` reads what is kept; deeper text is no argument of any tool, and recursion has to end.
@@ -13,8 +14,8 @@ const DEPTH_MAX: usize = 127;
 pub(super) struct First<'a> {
     /// What it came to.
     pub(super) value: Value,
-    /// What the text ended before.
-    pub(super) lack: Option<DoubtKind>,
+    /// What is not certain of it.
+    pub(super) lack: Option<Lack>,
     /// What follows the value.
     pub(super) rest: &'a str,
 }
@@ -25,15 +26,19 @@ pub(super) enum Escape {
     Char(char, usize),
     /// Nothing: it is a backslash of the text.
     Literal,
+    /// Half a surrogate pair, spelled in that many bytes.
+    Lone(usize),
     /// The text ends before that can be told.
     Cut,
 }
 
 /// Reads the first value of a text, completing it when the text ends too early.
 pub(super) fn read_first(text: &str) -> Option<First<'_>> {
-    let mut reader = Reader { rest: text, lack: None, depth: 0 };
+    let mut reader = Reader { rest: text, lack: None, odd_string: None, depth: 0 };
     let value = reader.value().ok()??;
-    Some(First { value, lack: reader.lack, rest: reader.rest })
+    let odd = reader.odd_string.or_else(|| Some((reader.lack?, reader.rest.len())));
+    let lack = odd.map(|(kind, rest_len)| Lack { kind, end: text.len() - rest_len });
+    Some(First { value, lack, rest: reader.rest })
 }
 
 /// Tells what the backslash that begins `text` stands for.
@@ -67,9 +72,9 @@ fn unicode_escape(text: &str) -> Escape {
     match unit(&text[UNIT_LEN..]) {
         Ok(Some(low)) => match char::decode_utf16([high, low]).next() {
             Some(Ok(char)) => Escape::Char(char, 2 * UNIT_LEN),
-            Some(Err(_)) | None => Escape::Literal,
+            Some(Err(_)) | None => Escape::Lone(UNIT_LEN),
         },
-        Ok(None) => Escape::Literal,
+        Ok(None) => Escape::Lone(UNIT_LEN),
         Err(EndOfText) => Escape::Cut,
     }
 }
@@ -101,7 +106,18 @@ struct Malformed;
 struct Reader<'a> {
     rest: &'a str,
     lack: Option<DoubtKind>,
+    /// What is not certain in the first string of which something is not, and how much followed it.
+    odd_string: Option<(DoubtKind, usize)>,
     depth: usize,
+}
+
+/// A string up to its closing quote, or to the end of the text.
+struct Body<'a> {
+    text: String,
+    /// What follows the quote; `None` where there is none.
+    rest: Option<&'a str>,
+    has_literal: bool,
+    has_lone: bool,
 }
 
 impl Reader<'_> {
@@ -147,6 +163,7 @@ impl Reader<'_> {
 
     fn object(&mut self) -> Result<Value, Malformed> {
         let mut map = Map::new();
+        let mut lack = DoubtKind::NotClosed;
         loop {
             match self.peek() {
                 None => break,
@@ -157,6 +174,7 @@ impl Reader<'_> {
                 Some('"') => {}
                 Some(_) => return Err(Malformed),
             }
+            lack = DoubtKind::NotClosed;
             let (key, is_whole) = self.string();
             match self.peek() {
                 None => break,
@@ -165,14 +183,15 @@ impl Reader<'_> {
             }
             let Some(value) = self.value()? else { break };
             map.insert(key, value);
-            self.after_item('}')?;
+            lack = self.after_item('}')?;
         }
-        self.ends_open();
+        self.ends_open(lack);
         Ok(Value::Object(map))
     }
 
     fn array(&mut self) -> Result<Value, Malformed> {
         let mut items = Vec::new();
+        let mut lack = DoubtKind::NotClosed;
         loop {
             match self.peek() {
                 None => break,
@@ -182,59 +201,48 @@ impl Reader<'_> {
                 }
                 Some(_) => {}
             }
+            lack = DoubtKind::NotClosed;
             let Some(value) = self.value()? else { break };
             items.push(value);
-            self.after_item(']')?;
+            lack = self.after_item(']')?;
         }
-        self.ends_open();
+        self.ends_open(lack);
         Ok(Value::Array(items))
     }
 
     /// Takes in that the text ended before a bracket did; a string that it ended in says more.
-    fn ends_open(&mut self) {
-        self.lack.get_or_insert(DoubtKind::NotClosed);
+    fn ends_open(&mut self, lack: DoubtKind) {
+        self.lack.get_or_insert(lack);
     }
 
-    fn after_item(&mut self, end: char) -> Result<(), Malformed> {
+    /// Reads what follows an item; tells what is missing where the text ends there.
+    fn after_item(&mut self, end: char) -> Result<DoubtKind, Malformed> {
         match self.peek() {
-            Some(',') => self.skip(),
-            Some(next) if next != end => return Err(Malformed),
-            Some(_) | None => {}
+            Some(',') => {
+                self.skip();
+                Ok(DoubtKind::NotClosed)
+            }
+            Some(next) if next != end => Err(Malformed),
+            Some(_) | None => Ok(DoubtKind::BracketsMissing),
         }
-        Ok(())
     }
 
     /// Reads a string; tells whether its end was there.
     fn string(&mut self) -> (String, bool) {
         self.skip();
-        let mut out = String::new();
-        loop {
-            let Some(at) = self.rest.find(['"', '\\']) else {
-                out.push_str(self.rest);
-                self.rest = "";
-                return (out, false);
-            };
-            out.push_str(&self.rest[..at]);
-            self.rest = &self.rest[at..];
-            if self.rest.starts_with('"') {
-                self.skip();
-                return (out, true);
-            }
-            match escape(self.rest) {
-                Escape::Char(char, n_bytes) => {
-                    out.push(char);
-                    self.rest = &self.rest[n_bytes..];
-                }
-                Escape::Literal => {
-                    out.push('\\');
-                    self.skip();
-                }
-                Escape::Cut => {
-                    self.rest = "";
-                    return (out, false);
-                }
-            }
+        let source = self.rest;
+        let Body { text, rest, has_literal, has_lone } = Body::read(source);
+        self.rest = rest.unwrap_or_default();
+        let paths = match rest {
+            Some(rest) if has_literal => paths::escaped(&source[..source.len() - rest.len() - 1]),
+            Some(_) | None => None,
+        };
+        let is_guess = paths.as_ref().is_some_and(|paths| paths.is_guess);
+        if has_lone || is_guess {
+            let kind = if has_lone { DoubtKind::LoneSurrogate } else { DoubtKind::Guessed };
+            self.odd_string.get_or_insert((kind, self.rest.len()));
         }
+        (paths.map_or(text, |paths| Body::read(&paths.source).text), rest.is_some())
     }
 
     /// A number at the very end may lack digits, and `1` for `120` would be a lie: it is left out.
@@ -262,9 +270,46 @@ impl Reader<'_> {
             }
             if word.starts_with(self.rest) {
                 self.rest = "";
+                self.lack = Some(DoubtKind::NotClosed);
                 return Ok(value);
             }
         }
         Err(Malformed)
+    }
+}
+
+impl<'a> Body<'a> {
+    /// Reads a string behind its opening quote.
+    fn read(source: &'a str) -> Self {
+        let mut body = Self { text: String::new(), rest: None, has_literal: false, has_lone: false };
+        let mut rest = source;
+        while let Some(at) = rest.find(['"', '\\']) {
+            body.text.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix('"') {
+                body.rest = Some(after);
+                return body;
+            }
+            let n_bytes = match escape(rest) {
+                Escape::Char(char, n_bytes) => {
+                    body.text.push(char);
+                    n_bytes
+                }
+                Escape::Lone(n_bytes) => {
+                    body.has_lone = true;
+                    body.text.push(char::REPLACEMENT_CHARACTER);
+                    n_bytes
+                }
+                Escape::Literal => {
+                    body.has_literal = true;
+                    body.text.push('\\');
+                    1
+                }
+                Escape::Cut => return body,
+            };
+            rest = &rest[n_bytes..];
+        }
+        body.text.push_str(rest);
+        body
     }
 }

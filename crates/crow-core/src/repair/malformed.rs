@@ -31,12 +31,16 @@ pub(super) fn repair(text: &str) -> Option<Read<'_>> {
     let end = text.len() - rest.len();
     let lack = if let Some(end) = scan.odd_at {
         Some(Lack { kind: DoubtKind::Guessed, end })
+    } else if let Some((kind, end)) = scan.odd_string {
+        Some(Lack { kind, end })
     } else if scan.ends_in_string {
         Some(Lack { kind: DoubtKind::CutInString, end })
-    } else if scan.rest.is_none() {
+    } else if scan.rest.is_none() && !scan.lacks_brackets_only {
         Some(Lack { kind: DoubtKind::NotClosed, end })
     } else if !has_only(&value, &scan.words) || (scan.has_single_quotes && rest.contains('\'')) {
         Some(Lack { kind: DoubtKind::Guessed, end })
+    } else if scan.rest.is_none() {
+        Some(Lack { kind: DoubtKind::BracketsMissing, end })
     } else {
         None
     };

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::paths;
+
 /// As much of a wrong value as a model needs to recognise it.
 const SHOWN_CHARS_MAX: usize = 60;
 
@@ -47,7 +49,11 @@ fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<Strin
     for (name, value) in map {
         let may_go = value.is_null() && !required.contains(&name.as_str());
         match fit(&schema["properties"][&name], value, &within(&name)) {
-            Ok(value) => drop(fitting.insert(name, value)),
+            Ok(value) => {
+                let damage = paths::damage(&name, &value);
+                problems.extend(damage.map(|damage| format!("`{}` {damage}", within(&name))));
+                fitting.insert(name, value);
+            }
             // Nothing, where nothing has to be, is how some spell that it is left out.
             Err(_) if may_go => {}
             Err(more) => problems.extend(more),

@@ -34,6 +34,18 @@ fn sentences() {
         "what was meant at line 1 column 18 had to be guessed; send the call again as JSON, with each quote, backslash \
          and line end in a string escaped",
     );
+    check(
+        r#"do not run {"command":"ls"} please"#,
+        "the arguments are not a JSON object: words stand before it; send the call again with one",
+    );
+    check(
+        r#"{"command":"ls"} is bad"#,
+        "words follow at line 1 column 16; send the call again with nothing but the object",
+    );
+    check(
+        r#"{"command":"echo \ud83d"}"#,
+        "half a character stands in a string that ends at line 1 column 24; send the call again with whole characters",
+    );
     check("[1]", "the arguments are not a JSON object: they are a list; send the call again with one");
     check(
         "ls",
@@ -220,6 +232,57 @@ proptest! {
         }
     }
 
+    /// Whatever is behind a beginning that lacks nothing but brackets, the brackets alone make the same of it.
+    #[test]
+    fn where_only_brackets_are_missing_brackets_complete_it(map in any_object(), is_ascii: bool) {
+        let text = spelled(&map, is_ascii);
+        for (end, _) in text.char_indices().skip(1) {
+            let Arguments::Repaired { value, doubt: Some(doubt) } = read_arguments(&text[..end]) else { continue };
+            if doubt.kind == DoubtKind::BracketsMissing {
+                let closed = closed(&text[..end]);
+                prop_assert_eq!(read_arguments(&closed), Arguments::Valid(value), "{}", closed);
+            }
+        }
+    }
+
+    #[test]
+    fn words_before_an_object_make_it_none(
+        words in "(<think>|```|`|\\()?[a-z]{2,8}( [a-z]{1,8}){0,3}[ :\n]",
+        map in any_object(),
+        after in "( [a-z]{2,8}){0,2}",
+    ) {
+        prop_assume!(!words.contains("json"));
+        let text = format!("{words}{}{after}", spelled(&map, false));
+        prop_assume!(!words.starts_with("```") || words.contains(' '));
+        prop_assert!(matches!(read_arguments(&text), Arguments::Unreadable { .. }), "{}", text);
+    }
+
+    #[test]
+    fn words_behind_an_object_leave_a_doubt(map in any_object(), words in "[ \n][a-ik-z]{2,8}( [a-z]{1,8}){0,3}") {
+        let text = spelled(&map, false) + &words;
+        prop_assert!(!is_runnable(&text), "{}", text);
+    }
+
+    #[test]
+    fn half_a_character_never_runs(before in "[a-z ]{0,5}", half in 0xD800_u16..0xE000, after in "[a-z ]{0,5}", quote in "[\"']") {
+        let text = format!("{{{quote}command{quote}: {quote}{before}\\u{half:04x}{after}{quote}}}");
+        prop_assert!(!is_runnable(&text), "{}", text);
+    }
+
+    /// One backslash that escapes nothing tells that the others of the path were not escaped either.
+    #[test]
+    fn a_path_keeps_its_backslashes(
+        names in prop::collection::vec("[a-zA-Z0-9_.]{1,6}", 1..5),
+        drive in "[A-Z]:",
+        single_quotes: bool,
+    ) {
+        let path = format!("{drive}\\Users\\{}", names.join("\\"));
+        let quote = if single_quotes { '\'' } else { '"' };
+        let text = format!("{{{quote}file_path{quote}: {quote}{path}{quote}}}");
+        let expected = json!({"file_path": path});
+        prop_assert_eq!(Value::Object(read_arguments(&text).object()), expected, "{}", text);
+    }
+
     #[test]
     fn no_beginning_of_a_python_call_may_run(call in any_call()) {
         let text = python(&call);
@@ -248,6 +311,23 @@ proptest! {
         let written = Value::Object(value.clone()).to_string();
         prop_assert_eq!(read_arguments(&written), Arguments::Valid(value), "{}", text);
     }
+}
+
+/// Closes the brackets that a beginning of JSON leaves open.
+fn closed(text: &str) -> String {
+    let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
+    for char in text.chars() {
+        match char {
+            _ if std::mem::take(&mut escaped) => {}
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            '{' if !in_string => open.push('}'),
+            '[' if !in_string => open.push(']'),
+            '}' | ']' if !in_string => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.iter().rev().fold(text.to_owned(), |text, bracket| text + &bracket.to_string())
 }
 
 /// Text that is JSON in pieces only.

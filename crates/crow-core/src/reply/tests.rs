@@ -119,6 +119,26 @@ fn arguments_that_were_cut_are_not_trusted() {
 }
 
 #[test]
+fn brackets_that_a_model_forgot_are_closed_where_the_reply_ended_regularly() {
+    let events = [
+        call(0, "a", "write", r#"{"content":"x""#),
+        call(1, "b", "write", r#"{"content":"x","#),
+        call(2, "c", "write", r#"{"content":"x"#),
+    ];
+    let doubts = |ended| {
+        let mut builder = ReplyBuilder::new(7);
+        for event in events {
+            builder.on_event(event);
+        }
+        let reply = builder.end(ended);
+        reply.calls.iter().map(|call| call.arguments.doubt().map(|doubt| doubt.kind)).collect::<Vec<_>>()
+    };
+    use crate::DoubtKind::{BracketsMissing, CutInString, NotClosed};
+    assert_eq!(doubts(Ended::Normally), [None, Some(NotClosed), Some(CutInString)]);
+    assert_eq!(doubts(Ended::OutputLimit), [Some(BracketsMissing), Some(NotClosed), None]);
+}
+
+#[test]
 fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
     let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
     check(

@@ -15,8 +15,11 @@ pub(super) struct DoubtRow {
 #[serde(remote = "DoubtKind", rename_all = "snake_case")]
 enum DoubtKindRow {
     NotClosed,
+    BracketsMissing,
     CutInString,
     Several,
+    TextBehind,
+    LoneSurrogate,
     Guessed,
 }
 

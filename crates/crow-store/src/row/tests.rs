@@ -82,7 +82,15 @@ fn arguments() -> impl Strategy<Value = Arguments> {
 }
 
 fn doubt() -> impl Strategy<Value = Doubt> {
-    let kinds = vec![DoubtKind::NotClosed, DoubtKind::CutInString, DoubtKind::Several, DoubtKind::Guessed];
+    let kinds = vec![
+        DoubtKind::NotClosed,
+        DoubtKind::BracketsMissing,
+        DoubtKind::CutInString,
+        DoubtKind::Several,
+        DoubtKind::TextBehind,
+        DoubtKind::LoneSurrogate,
+        DoubtKind::Guessed,
+    ];
     let place = any::<(usize, usize)>().prop_map(|(line, column)| Place { line, column });
     (select(kinds), option::of(place)).prop_map(|(kind, place)| Doubt { kind, place })
 }

@@ -34,6 +34,10 @@ async fn wrong_calls() {
     check(|_| (), &calls, expect![[r#"
         > fly Other Nothing
         Failed: there is no tool `fly`; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
+        > Unnamed call Other Nothing
+        Failed: the call names no tool; send it again with the name of one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
+        > Unnamed call Other Nothing
+        Failed: the call names no tool; send it again with the name of one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
         > read Read Nothing
         Failed: `read` was not run: `file_path` is missing; it must be a string
         > read Read Nothing

@@ -423,24 +423,25 @@ async fn names_are_one_line_each() {
     let setup = |cwd: &Path| {
         fs::create_dir(cwd.join("a\nb")).unwrap();
         fs::write(cwd.join("a\nb/c\u{202e}d"), "needle\n").unwrap();
+        fs::create_dir(cwd.join("e\u{202e}f")).unwrap();
     };
     check(
         setup,
         &[
             ("grep", json!({"pattern": "needle"})),
             ("glob", json!({"pattern": "*"})),
-            ("grep", json!({"pattern": "needle", "path": "a\nb"})),
-            ("read", json!({"file_path": "a\nb/gone\nc\u{202e}"})),
+            ("grep", json!({"pattern": "needle", "path": "e\u{202e}f"})),
+            ("read", json!({"file_path": "gone\u{202e}"})),
         ],
         expect![[r#"
             > Search `needle` Search Reads(["$DIR/project"])
             Done: a\nb/c\u{202e}d:1: needle
             > Find `*` Search Reads(["$DIR/project"])
             Done: a\nb/c\u{202e}d
-            > Search `needle` in a\nb Search Reads(["$DIR/project/a\nb"])
-            Done: a\nb/c\u{202e}d:1: needle
-            > Read a\nb/gone\nc\u{202e} Read Reads(["$DIR/project/a\nb/gone\nc\u{202e}"])
-            Failed: could not read a\nb/gone\nc\u{202e}: it does not exist
+            > Search `needle` in e\u{202e}f Search Reads(["$DIR/project/e\u{202e}f"])
+            Done: no lines match
+            > Read gone\u{202e} Read Reads(["$DIR/project/gone\u{202e}"])
+            Failed: could not read gone\u{202e}: it does not exist
         "#]],
     )
     .await;

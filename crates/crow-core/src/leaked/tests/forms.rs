@@ -63,12 +63,20 @@ fn parameters_one_by_one() {
     // The model forgot how it began.
     check_read("<function=read>\n<parameter=file_path>a</parameter>\n</function>\n</tool_call>");
     check(
-        "<function=read><parameter=file_path>\n\n 7 < 8 </x>\n\n</parameter><parameter=limit>\n5\n</parameter>\
+        "<function=read><parameter=file_path>\n 7 < 8 </x>\n</parameter><parameter=limit>\n5\n</parameter>\
          <parameter=deep>True</parameter><parameter=other>5</parameter></function>",
         &expect![[r#"
             "" ("")
             Taken(["read"])
-            read {"file_path":"\n 7 < 8 </x>\n","limit":5,"deep":true,"other":"5"}"#]],
+            read {"file_path":" 7 < 8 </x>","limit":5,"deep":true,"other":"5"}"#]],
+    );
+    // Only the line breaks next to the tags belong to them.
+    check(
+        "<function=terminal><parameter=command>\n\nls\n\n</parameter></function>",
+        &expect![[r#"
+            "" ("")
+            Taken(["terminal"])
+            terminal {"command":"\nls\n"}"#]],
     );
     check(
         "<function=tasks>\n</function>",

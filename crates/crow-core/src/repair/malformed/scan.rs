@@ -3,7 +3,9 @@
 use serde_json::Number;
 
 use super::Words;
+use crate::DoubtKind;
 use crate::repair::closer::{self, Escape};
+use crate::repair::paths::{self, Paths};
 
 /// What a malformed text is made of.
 #[derive(Default)]
@@ -15,8 +17,14 @@ pub(super) struct Scan<'a> {
     pub(super) words: Words,
     /// The text stops in a string.
     pub(super) ends_in_string: bool,
+    /// The text stops behind a value that is whole, and nothing but brackets is missing.
+    pub(super) lacks_brackets_only: bool,
+    /// What is not certain in the first string of which something is not, and where it ends.
+    pub(super) odd_string: Option<(DoubtKind, usize)>,
     /// Strings stand between single quotes.
     pub(super) has_single_quotes: bool,
+    /// What is not certain in the strings.
+    doubt: Option<DoubtKind>,
     /// How far the text can mean one thing only, if not all of it.
     pub(super) odd_at: Option<usize>,
     /// What follows the closing bracket, when it is there.
@@ -28,6 +36,7 @@ pub(super) struct Scan<'a> {
 struct Token {
     kind: TokenKind,
     start: usize,
+    end: usize,
     /// The innermost bracket around it is that of an object.
     in_object: bool,
 }
@@ -51,6 +60,7 @@ impl<'a> Scan<'a> {
         let mut scan = Self { text: String::with_capacity(text.len()), ..Self::default() };
         let tokens = scan.tokens(text);
         scan.odd_at = odd_at(&tokens);
+        scan.lacks_brackets_only = scan.rest.is_none() && ends_with_value(text, &tokens);
         scan
     }
 
@@ -79,8 +89,9 @@ impl<'a> Scan<'a> {
                 | TokenKind::Literal
                 | TokenKind::Bare => {}
             }
-            let start = text.len() - after.len();
-            tokens.push(Token { kind, start, in_object: innermost == Some('{') });
+            let (start, end) = (text.len() - after.len(), text.len() - rest.len());
+            tokens.push(Token { kind, start, end, in_object: innermost == Some('{') });
+            self.odd_string = self.odd_string.or(self.doubt.map(|kind| (kind, end)));
             if open.is_empty() && kind == TokenKind::Close {
                 self.rest = Some(rest);
                 return tokens;
@@ -124,29 +135,51 @@ impl<'a> Scan<'a> {
     }
 
     /// Takes in a string whose opening quote was read; gives back what follows it.
-    fn string(&mut self, mut rest: &'a str, quote: char) -> &'a str {
+    fn string(&mut self, rest: &'a str, quote: char) -> &'a str {
+        let Some(end) = string_end(rest, quote) else {
+            self.ends_in_string = true;
+            self.body(rest, quote);
+            return "";
+        };
+        let (body, after) = rest.split_at(end + 1);
+        let string = match paths::escaped(&body[..end]) {
+            Some(Paths { source, is_guess }) => {
+                self.doubt = self.doubt.or(is_guess.then_some(DoubtKind::Guessed));
+                self.body(&format!("{source}{quote}"), quote)
+            }
+            None => self.body(body, quote),
+        };
+        self.text.push(quote);
+        self.words.strings.insert(string);
+        after
+    }
+
+    /// Takes in a string up to its closing quote.
+    fn body(&mut self, body: &str, quote: char) -> String {
         let mut string = String::new();
-        while let Some(char) = rest.chars().next() {
+        let mut rest = body;
+        while let Some(char) = rest.chars().next().filter(|char| *char != quote) {
             if char == '\\' {
                 let Some(after) = self.escape(rest, quote, &mut string) else { break };
                 rest = after;
-                continue;
+            } else {
+                rest = &rest[char.len_utf8()..];
+                self.text.push(char);
+                string.push(char);
             }
-            rest = &rest[char.len_utf8()..];
-            self.text.push(char);
-            if char == quote {
-                self.words.strings.insert(string);
-                return rest;
-            }
-            string.push(char);
         }
-        self.ends_in_string = true;
-        ""
+        string
     }
 
-    fn escape(&mut self, rest: &'a str, quote: char, string: &mut String) -> Option<&'a str> {
+    fn escape<'t>(&mut self, rest: &'t str, quote: char, string: &mut String) -> Option<&'t str> {
         let n_bytes = match closer::escape(rest) {
             Escape::Cut => return None,
+            Escape::Lone(n_bytes) => {
+                string.push(char::REPLACEMENT_CHARACTER);
+                self.text.push(char::REPLACEMENT_CHARACTER);
+                self.doubt = self.doubt.or(Some(DoubtKind::LoneSurrogate));
+                return Some(&rest[n_bytes..]);
+            }
             Escape::Literal if rest[1..].starts_with(quote) => {
                 string.push(quote);
                 1 + quote.len_utf8()
@@ -164,6 +197,30 @@ impl<'a> Scan<'a> {
         self.text.push_str(&rest[..n_bytes]);
         Some(&rest[n_bytes..])
     }
+}
+
+/// Finds the quote that ends a string.
+fn string_end(rest: &str, quote: char) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += rest[at..].find([quote, '\\'])?;
+        if rest[at..].starts_with(quote) {
+            return Some(at);
+        }
+        at += 1 + rest[at + 1..].chars().next()?.len_utf8();
+    }
+}
+
+/// Whether the text ends with the last of its tokens, and that is a value or the end of one.
+fn ends_with_value(text: &str, tokens: &[Token]) -> bool {
+    let [.., before, last] = tokens else { return false };
+    let is_value = match last.kind {
+        TokenKind::Close => true,
+        TokenKind::Text | TokenKind::Literal => !last.in_object || before.kind == TokenKind::Colon,
+        TokenKind::Open | TokenKind::Comma | TokenKind::Colon | TokenKind::Bare => false,
+    };
+    // A comment may have swallowed what is missing.
+    is_value && !text[last.end..].contains(['#', '/'])
 }
 
 /// Counts the bytes of whitespace and comments that a text begins with.

@@ -259,6 +259,42 @@ fn a_hostile_schema_ends() {
     assert!(check_against(&schema, &map).is_err());
 }
 
+#[test]
+fn paths_that_were_not_escaped() {
+    let rows = [
+        ("file_path", json!("C:\new\test.txt")),
+        ("path", json!("src\new.py")),
+        ("cwd", json!("C:\temp")),
+        ("outputPath", json!("C:\u{8}in\\x")),
+        ("paths", json!(["a", "b\tc"])),
+        ("command", json!("type C:\new.txt")),
+        ("command", json!("echo \"x\" > \"D:\temp\"")),
+        ("nested", json!({"file_path": "C:\new"})),
+        ("file_path", json!("C:\\new\\test.txt")),
+        ("command", json!("python - <<E\nclass A:\n    x: int\nE\nmake all:\nb")),
+        ("command", json!("case $x in\n a) echo b:\n;;\nesac")),
+        ("content", json!("Q:\nWhat?\nC:\new")),
+    ];
+    let shown = rows.into_iter().map(|(name, value)| {
+        let map = [(name.to_owned(), value)].into_iter().collect();
+        format!("{name}: {}\n", check_against(&json!({}), &map).err().unwrap_or_else(|| "fits".to_owned()))
+    });
+    expect![[r#"
+        file_path: `file_path` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        path: `path` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        cwd: `cwd` has a tab in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        outputPath: `outputPath` has a control character in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        paths: `paths` has a tab in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        command: `command` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        command: `command` has a tab in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        nested: `nested.file_path` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        file_path: fits
+        command: fits
+        command: fits
+        content: fits
+    "#]].assert_eq(&shown.collect::<String>());
+}
+
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -38,8 +38,11 @@ fn name(arguments: &Arguments) -> &'static str {
         Arguments::Repaired { doubt: None, .. } => "repaired",
         Arguments::Repaired { doubt: Some(doubt), .. } => match doubt.kind {
             DoubtKind::NotClosed => "not closed",
+            DoubtKind::BracketsMissing => "only brackets missing",
             DoubtKind::CutInString => "cut in a string",
             DoubtKind::Several => "several",
+            DoubtKind::TextBehind => "text behind",
+            DoubtKind::LoneSurrogate => "half a character",
             DoubtKind::Guessed => "guessed",
         },
         Arguments::Unreadable { .. } => "unreadable",
@@ -93,13 +96,16 @@ fn outcomes() {
     expect_file!["corpus.txt"].assert_eq(&read);
     let counts = counts.iter().map(|(name, n)| format!("{n} {name}\n"));
     expect![[r#"
-        18 cut in a string
-        61 guessed
-        47 not closed
-        83 repaired
+        20 cut in a string
+        62 guessed
+        11 half a character
+        26 not closed
+        33 only brackets missing
+        89 repaired
         4 several
-        59 unreadable
-        22 valid
+        5 text behind
+        78 unreadable
+        24 valid
     "#]]
     .assert_eq(&counts.collect::<String>());
 }

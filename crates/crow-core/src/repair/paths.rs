@@ -1,0 +1,151 @@
+//! Windows paths whose backslashes a model did not escape: JSON reads `C:\new` as a line break in a name. Where the
+//! text shows that they stand for themselves they are kept; where it cannot, the value is refused.
+
+use serde_json::Value;
+
+use super::closer::{self, Escape};
+
+/// Parameters that are paths, and what the names of such parameters end with.
+const PATH_NAMES: [&str; 8] = ["path", "paths", "filename", "cwd", "dir", "directory", "folder", "workdir"];
+const PATH_ENDS: [&str; 7] = ["_path", "Path", "_paths", "_dir", "_directory", "_folder", "_filename"];
+
+/// Parameters that a shell reads.
+const COMMAND_NAMES: [&str; 2] = ["command", "cmd"];
+
+/// A string in which Windows paths were not escaped.
+pub(super) struct Paths {
+    /// What stands between its quotes, with those paths escaped.
+    pub(super) source: String,
+    /// A line may end in it where a path seems to go on.
+    pub(super) is_guess: bool,
+}
+
+/// Escapes the Windows paths of what stands between the quotes of a string, if another backslash in it escapes nothing
+/// and so tells that this string was not escaped.
+pub(super) fn escaped(source: &str) -> Option<Paths> {
+    if !has_bare_backslash(source) {
+        return None;
+    }
+    let is_whole = is_drive(source) && !source.contains(['"', '\'', '`', '\n', '<', '>', '|', '&']);
+    // A text that ends with a line break is no path.
+    let is_path = is_whole || (source.chars().all(is_of_path) && !source.ends_with(r"\n"));
+    if is_path && !source.contains(r"\\") {
+        return Some(Paths { source: source.replace('\\', r"\\"), is_guess: false });
+    }
+    let mut spelled = String::with_capacity(source.len() + 8);
+    let (mut in_paths, mut between) = (false, false);
+    let mut rest = source;
+    while let Some(at) = next_drive(rest) {
+        let (before, path) = rest.split_at(at);
+        let (path, after) = path.split_at(path_len(path));
+        spelled.push_str(before);
+        between |= has_line_end(before);
+        if path.contains(r"\\") {
+            spelled.push_str(path);
+        } else {
+            in_paths |= has_line_end(path);
+            spelled.push_str(&path.replace('\\', r"\\"));
+        }
+        rest = after;
+    }
+    between |= has_line_end(rest);
+    let has_paths = rest.len() < source.len();
+    has_paths.then(|| Paths { source: spelled + rest, is_guess: in_paths && between })
+}
+
+/// Whether a line ends in the source of a string, or seems to.
+fn has_line_end(source: &str) -> bool {
+    source.contains(r"\n") || source.contains(r"\r") || source.contains('\n')
+}
+
+/// Says what is wrong with the value of a parameter in which an unescaped path became something else.
+pub(super) fn damage(name: &str, value: &Value) -> Option<String> {
+    let is_path = PATH_NAMES.contains(&name) || PATH_ENDS.iter().any(|end| name.ends_with(end));
+    let damaged = match value {
+        Value::String(text) if is_path => text.chars().find(|char| is_of_escape(*char)),
+        Value::String(text) if COMMAND_NAMES.contains(&name) => behind_drive(text),
+        Value::Array(items) if is_path => return items.iter().find_map(|item| damage(name, item)),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
+    };
+    let what = match damaged? {
+        '\n' | '\r' => "a line break",
+        '\t' => "a tab",
+        _ => "a control character",
+    };
+    let example = r#""C:\\new\\file.txt""#;
+    Some(format!("has {what} in a path; a backslash is written twice in JSON: {example}"))
+}
+
+/// Whether an escape of two characters, such as `\t`, stands for a control character.
+fn is_of_escape(char: char) -> bool {
+    matches!(char, '\n' | '\r' | '\t' | '\u{8}' | '\u{c}')
+}
+
+/// The control character that stands where a path goes on behind a drive.
+fn behind_drive(text: &str) -> Option<char> {
+    text.match_indices(':').find_map(|(colon, _)| {
+        let mut next = text[colon + 1..].chars();
+        let control = next.next().filter(|char| is_of_escape(*char))?;
+        let goes_on = next.next().is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '.'));
+        (goes_on && is_letter_of_drive(&text[..colon])).then_some(control)
+    })
+}
+
+/// Whether a text ends with the letter of a drive and nothing that it is a part of.
+fn is_letter_of_drive(text: &str) -> bool {
+    let mut chars = text.chars().rev();
+    chars.next().is_some_and(|char| char.is_ascii_alphabetic()) && chars.next().is_none_or(is_around_path)
+}
+
+fn is_around_path(char: char) -> bool {
+    char.is_whitespace() || "\"'`=(),;|&<>[]{}".contains(char)
+}
+
+/// Whether a backslash before the character of a name escapes nothing.
+fn has_bare_backslash(source: &str) -> bool {
+    let mut rest = source;
+    while let Some(at) = rest.find('\\') {
+        rest = &rest[at..];
+        let n_bytes = match closer::escape(rest) {
+            Escape::Char(_, n_bytes) | Escape::Lone(n_bytes) => n_bytes,
+            Escape::Literal
+                if rest[1..].starts_with(|char: char| char.is_alphanumeric() || "_.-$~".contains(char)) =>
+            {
+                return true;
+            }
+            Escape::Literal | Escape::Cut => 1,
+        };
+        rest = &rest[n_bytes..];
+    }
+    false
+}
+
+fn is_drive(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && text[1..].starts_with(":\\")
+        && bytes.get(3) != Some(&b'\\')
+}
+
+/// Finds where a path begins with a drive.
+fn next_drive(text: &str) -> Option<usize> {
+    text.match_indices(":\\").map(|(colon, _)| colon).find_map(|colon| {
+        let start = colon.checked_sub(1)?;
+        (is_letter_of_drive(&text[..colon]) && is_drive(text.get(start..)?)).then_some(start)
+    })
+}
+
+fn path_len(text: &str) -> usize {
+    let end = text.find(is_around_path).unwrap_or(text.len());
+    // A backslash before a quote escapes it.
+    if text[end..].starts_with('"') && text[..end].ends_with('\\') { end - 1 } else { end }
+}
+
+fn is_of_path(char: char) -> bool {
+    char.is_alphanumeric() || "_.-~$@%:/\\()".contains(char)
+}
