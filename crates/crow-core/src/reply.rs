@@ -40,6 +40,13 @@ pub enum Delta<'a> {
 /// What the model is told of a call that its output limit cut.
 const CUT_BY_LIMIT: &str = "the output limit cut the reply inside this call; send it again in smaller pieces";
 
+/// Calls of one reply that are taken. More than any model needs at once, and each costs a tool, a row and a result.
+const CALLS_MAX: usize = 128;
+
+/// What the model is told of the last call that is taken, if there are more.
+const TOO_MANY_CALLS: &str = "the reply has more than 128 calls; the 127 before this one were taken, this one and all \
+                              behind it were not; make fewer calls at once";
+
 /// A reply while it arrives.
 #[derive(Debug)]
 pub struct ReplyBuilder {
@@ -47,6 +54,8 @@ pub struct ReplyBuilder {
     thought: String,
     text: String,
     calls: Vec<CallPieces>,
+    /// There were more calls than are taken.
+    has_more_calls: bool,
     usage: Option<Usage>,
     /// Who speaks, in the words of [`Sealed::by`].
     by: String,
@@ -75,6 +84,7 @@ impl ReplyBuilder {
             thought: String::new(),
             text: String::new(),
             calls: Vec::new(),
+            has_more_calls: false,
             usage: None,
             by: String::new(),
             sealed: Vec::new(),
@@ -109,13 +119,7 @@ impl ReplyBuilder {
                 Some(Delta::Text(text))
             }
             ModelEvent::Call { slot, id, name, arguments } => {
-                let place = self.calls.iter().position(|call| call.slot == slot).unwrap_or_else(|| {
-                    let empty =
-                        CallPieces { slot, id: String::new(), name: String::new(), arguments: String::new() };
-                    self.calls.push(empty);
-                    self.calls.len() - 1
-                });
-                let call = &mut self.calls[place];
+                let call = self.call(slot)?;
                 // Some servers repeat id and name in every piece; the first stands.
                 if let Some(id) = id.filter(|_| call.id.is_empty()) {
                     call.id.push_str(id);
@@ -137,19 +141,40 @@ impl ReplyBuilder {
         }
     }
 
+    /// Finds the call in a slot, or begins it; `None` where there are too many.
+    fn call(&mut self, slot: usize) -> Option<&mut CallPieces> {
+        let place = match self.calls.iter().position(|call| call.slot == slot) {
+            Some(place) => place,
+            None if self.calls.len() == CALLS_MAX => {
+                self.has_more_calls = true;
+                return None;
+            }
+            None => {
+                let (id, name, arguments) = (String::new(), String::new(), String::new());
+                self.calls.push(CallPieces { slot, id, name, arguments });
+                self.calls.len() - 1
+            }
+        };
+        self.calls.get_mut(place)
+    }
+
     /// Ends the reply. Calls that were cut while arriving are dropped: nobody asked for half a call.
     pub fn end(self, ended: Ended) -> Reply {
         let seq = self.seq;
-        let whole = matches!(ended, Ended::Normally | Ended::OutputLimit);
-        let n_calls = if whole { self.calls.len() } else { 0 };
-        let is_cut = |index| ended == Ended::OutputLimit && index + 1 == n_calls;
+        // Why the last call is not run however whole it looks: nobody knows what would have followed.
+        let (is_whole, why_not_last) = match ended {
+            Ended::Normally => (true, None),
+            Ended::OutputLimit => (true, Some(CUT_BY_LIMIT)),
+            Ended::Refused | Ended::Cancelled | Ended::Failed(_) => (false, None),
+        };
+        let why_not_last = if self.has_more_calls { Some(TOO_MANY_CALLS) } else { why_not_last };
+        let n_calls = if is_whole { self.calls.len() } else { 0 };
         let calls = self.calls.into_iter().take(n_calls).enumerate().map(|(index, pieces)| {
             let id = CallId::at(seq, index);
             let provider_id = if pieces.id.is_empty() { id.to_string() } else { pieces.id };
-            let arguments = match is_cut(index) {
-                // However whole it looks: nobody knows what would have followed.
-                true => Arguments::Unreadable { why: CUT_BY_LIMIT.into() },
-                false => repair::read_arguments(&pieces.arguments),
+            let arguments = match why_not_last.filter(|_| index + 1 == n_calls) {
+                Some(why) => Arguments::Unreadable { why: why.to_owned() },
+                None => repair::read_arguments(&pieces.arguments),
             };
             let arguments = if ended == Ended::Normally { arguments.of_whole_reply() } else { arguments };
             Call { id, provider_id, name: pieces.name, arguments }

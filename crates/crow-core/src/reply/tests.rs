@@ -139,6 +139,27 @@ fn brackets_that_a_model_forgot_are_closed_where_the_reply_ended_regularly() {
 }
 
 #[test]
+fn calls_of_one_reply_have_a_number() {
+    let reply = |n_calls| {
+        let mut builder = ReplyBuilder::new(7);
+        for slot in 0..n_calls {
+            builder.on_event(call(slot, "", "read", "{}"));
+        }
+        let reply = builder.end(Ended::Normally);
+        let why = match reply.calls.last().map(|call| &call.arguments) {
+            Some(Arguments::Unreadable { why }) => why.clone(),
+            _ => String::new(),
+        };
+        (reply.calls.len(), why)
+    };
+    assert_eq!(reply(128), (128, String::new()));
+    let why = "the reply has more than 128 calls; the 127 before this one were taken, this one and all behind it were \
+               not; make fewer calls at once";
+    assert_eq!(reply(129), (128, why.to_owned()));
+    assert_eq!(reply(20_000), (128, why.to_owned()));
+}
+
+#[test]
 fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
     let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
     check(
