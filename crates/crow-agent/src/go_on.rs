@@ -1,4 +1,5 @@
-//! Going on where a turn would end by itself: after a reply that broke off, and with a model that goes in circles.
+//! Going on where a turn would end by itself: after a reply that broke off or was cut, and with a model that goes in
+//! circles.
 
 use crow_acp::{Answered, OfferAlways, Subject};
 use crow_core::{Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update};
@@ -10,6 +11,15 @@ use crate::supplies::OWN_SCHEME;
 /// What the model is told of a reply that broke off. It cannot know what of it arrived.
 const BROKE_OFF: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
                          it was run. Go on exactly where it stops, without saying any of it again.";
+
+/// What the model is told of a reply that Crow cut.
+const TOO_LARGE: &str =
+    "Your reply above was cut at 16 MiB: no reply may be larger. Write long text to files, in pieces.";
+
+/// Tells the model that Crow cut its reply. It hears that with the next prompt.
+pub(crate) async fn after_size_limit(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
+    append_note(cx, talk, "turn/too_large", TOO_LARGE).await
+}
 
 /// Has the model go on with a reply that broke off; what arrived of it is on disk already.
 pub(crate) async fn after_a_break(
@@ -25,11 +35,20 @@ pub(crate) async fn after_a_break(
     let Resume { n_times, n_max, .. } = resume;
     let notice = format!("{what}; the model is asked to go on with it ({n_times} of {n_max})");
     cx.client.tell(cx.session, Update::Notice(notice));
-    let uri = format!("{OWN_SCHEME}turn/broke_off");
-    let parts = vec![Part::Resource { uri, text: BROKE_OFF.to_owned(), mime: None }];
-    let prompt = Prompt { id: talk.transcript.next_message(), parts };
-    cx.append(talk, Entry::Prompt(prompt)).await?;
+    append_note(cx, talk, "turn/broke_off", BROKE_OFF).await?;
     Ok(Next::Ask)
+}
+
+/// Stores words of Crow's own for the model; the person has a notice.
+async fn append_note(
+    cx: &TurnCx<'_>,
+    talk: &mut Conversation,
+    name: &str,
+    text: &str,
+) -> Result<(), Failure> {
+    let part = Part::Resource { uri: format!("{OWN_SCHEME}{name}"), text: text.to_owned(), mime: None };
+    let prompt = Prompt { id: talk.transcript.next_message(), parts: vec![part] };
+    cx.append(talk, Entry::Prompt(prompt)).await
 }
 
 /// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.

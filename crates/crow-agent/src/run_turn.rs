@@ -308,8 +308,13 @@ impl TurnCx<'_> {
     ) -> Result<Next, Failure> {
         let (reply, draft) = self.ask(&talk.transcript, tools).await;
         let next = turn.on_reply(&reply);
+        // A call that it was cut in tells of it with its result.
+        let is_too_large = reply.ended == Ended::SizeLimit && reply.calls.is_empty();
         self.store_reply(talk, reply).await?;
         draft.done();
+        if is_too_large {
+            go_on::after_size_limit(self, talk).await?;
+        }
         Ok(next)
     }
 

@@ -124,6 +124,8 @@ pub enum Ended {
     Normally,
     /// The output limit cut it; its last call may be half a call.
     OutputLimit,
+    /// Crow cut it: no reply may become larger.
+    SizeLimit,
     /// The provider's filter withheld the rest.
     Refused,
     /// The person stopped it; what arrived until then stands.

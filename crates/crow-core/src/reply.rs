@@ -40,6 +40,10 @@ pub enum Delta<'a> {
 /// What the model is told of a call that its output limit cut.
 const CUT_BY_LIMIT: &str = "the output limit cut the reply inside this call; send it again in smaller pieces";
 
+/// What the model is told of a call in which the reply became too large.
+const CUT_BY_SIZE: &str =
+    "the reply was cut inside this call, at 16 MiB: no reply may be larger; send it again in smaller pieces";
+
 /// Calls of one reply that are taken. More than any model needs at once, and each costs a tool, a row and a result.
 const CALLS_MAX: usize = 128;
 
@@ -165,6 +169,7 @@ impl ReplyBuilder {
         let (is_whole, why_not_last) = match ended {
             Ended::Normally => (true, None),
             Ended::OutputLimit => (true, Some(CUT_BY_LIMIT)),
+            Ended::SizeLimit => (true, Some(CUT_BY_SIZE)),
             Ended::Refused | Ended::Cancelled | Ended::Failed(_) => (false, None),
         };
         let why_not_last = if self.has_more_calls { Some(TOO_MANY_CALLS) } else { why_not_last };

@@ -54,7 +54,7 @@ pub struct Resume {
 pub enum TurnEnd {
     /// The model has nothing more to do.
     Done,
-    /// The output limit cut the last reply.
+    /// The output limit, or Crow's own limit, cut the last reply.
     OutputLimit,
     /// The limit of model calls was reached.
     RequestLimit,
@@ -150,9 +150,11 @@ impl Turn {
         }
         match &reply.ended {
             Ended::Normally if reply.calls.is_empty() => Next::End(TurnEnd::Done),
-            Ended::OutputLimit if reply.calls.is_empty() => Next::End(TurnEnd::OutputLimit),
-            // A call cut by the output limit still goes to the runner, which answers it instead of running it.
-            Ended::Normally | Ended::OutputLimit => Next::Run(reply.calls.clone()),
+            Ended::OutputLimit | Ended::SizeLimit if reply.calls.is_empty() => {
+                Next::End(TurnEnd::OutputLimit)
+            }
+            // A call cut by a limit still goes to the runner, which answers it instead of running it.
+            Ended::Normally | Ended::OutputLimit | Ended::SizeLimit => Next::Run(reply.calls.clone()),
             Ended::Refused => Next::End(TurnEnd::Refused),
             Ended::Cancelled => Next::End(TurnEnd::Cancelled),
             Ended::Failed(failure) => Next::End(TurnEnd::Failed(failure.clone())),
@@ -189,7 +191,7 @@ impl Turn {
         let failure = match &reply.ended {
             Ended::Failed(failure) if !reply.is_empty() => failure,
             Ended::Failed(_) => return None,
-            Ended::Normally | Ended::OutputLimit | Ended::Refused | Ended::Cancelled => {
+            Ended::Normally | Ended::OutputLimit | Ended::SizeLimit | Ended::Refused | Ended::Cancelled => {
                 self.n_resumed = 0;
                 return None;
             }

@@ -252,7 +252,8 @@ impl Try<'_> {
             let fed = decoder.feed(&bytes, &mut |event| self.hear(listener, event));
             fed.map_err(|error| self.bad_stream(&error))?;
             if self.reply.n_bytes() > REPLY_BYTES_MAX {
-                return Ok(TryEnd::Over(Ended::OutputLimit));
+                listener.noticed(self.asked.too_large(REPLY_BYTES_MAX));
+                return Ok(TryEnd::Over(Ended::SizeLimit));
             }
             tokio::select! {
                 biased;

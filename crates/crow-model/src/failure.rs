@@ -168,6 +168,12 @@ impl<'a> Asked<'a> {
         Tried { failure: Failure::new(kind, what), cause }
     }
 
+    /// Says that Crow cut a reply.
+    pub(crate) fn too_large(self, n_bytes_max: usize) -> String {
+        let (who, mib) = (&self.provider.name, n_bytes_max / (1024 * 1024));
+        format!("the reply of `{who}`{} was cut at {mib} MiB; no reply may be larger", self.for_model())
+    }
+
     fn auth(self, code: u16, says: &str) -> String {
         let who = &self.provider.name;
         match (&self.provider.api_key, &self.provider.key_variable) {

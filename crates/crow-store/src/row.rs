@@ -158,6 +158,7 @@ enum RepairRow<'a> {
 enum EndedRow<'a> {
     Normally,
     OutputLimit,
+    SizeLimit,
     Refused,
     Cancelled,
     Failed {
@@ -291,6 +292,7 @@ impl<'a> EndedRow<'a> {
         match ended {
             Ended::Normally => Self::Normally,
             Ended::OutputLimit => Self::OutputLimit,
+            Ended::SizeLimit => Self::SizeLimit,
             Ended::Refused => Self::Refused,
             Ended::Cancelled => Self::Cancelled,
             Ended::Failed(Failure { kind, sentence }) => {
@@ -303,6 +305,7 @@ impl<'a> EndedRow<'a> {
         match self {
             Self::Normally => Ended::Normally,
             Self::OutputLimit => Ended::OutputLimit,
+            Self::SizeLimit => Ended::SizeLimit,
             Self::Refused => Ended::Refused,
             Self::Cancelled => Ended::Cancelled,
             Self::Failed { kind, sentence } => Ended::Failed(Failure::new(kind, sentence)),

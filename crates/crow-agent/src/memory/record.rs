@@ -39,6 +39,7 @@ fn said(reply: &Reply, detail: Detail) -> String {
     match &reply.ended {
         Ended::Normally => {}
         Ended::OutputLimit => said.push("(cut by the output limit)".to_owned()),
+        Ended::SizeLimit => said.push("(cut by Crow at 16 MiB)".to_owned()),
         Ended::Refused => said.push("(withheld by the provider)".to_owned()),
         Ended::Cancelled => said.push("(stopped by the person)".to_owned()),
         Ended::Failed(failure) => said.push(format!("(failed: {failure})")),

@@ -136,6 +136,7 @@ fn ended(ended: &Ended) -> Option<Cow<'_, str>> {
     match ended {
         Ended::Normally => None,
         Ended::OutputLimit => Some("cut by the output limit".into()),
+        Ended::SizeLimit => Some("cut by Crow at 16 MiB".into()),
         Ended::Refused => Some("withheld by the provider".into()),
         Ended::Cancelled => Some("stopped".into()),
         Ended::Failed(failure) => Some(format!("failed: {failure}").into()),

@@ -207,7 +207,7 @@ fn rejected(ended: &Ended) -> Rejected {
     match ended {
         Ended::Cancelled => Rejected::Cancelled,
         Ended::Failed(failure) => Rejected::Failed(failure.clone()),
-        Ended::Normally | Ended::OutputLimit | Ended::Refused => Rejected::NotFinished,
+        Ended::Normally | Ended::OutputLimit | Ended::SizeLimit | Ended::Refused => Rejected::NotFinished,
     }
 }
 

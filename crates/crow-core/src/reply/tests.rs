@@ -160,6 +160,15 @@ fn calls_of_one_reply_have_a_number() {
 }
 
 #[test]
+fn a_reply_that_became_too_large_says_so_to_the_call_it_was_cut_in() {
+    let mut builder = ReplyBuilder::new(7);
+    builder.on_event(call(0, "a", "write", r#"{"content":"x"}"#));
+    let reply = builder.end(Ended::SizeLimit);
+    let why = "the reply was cut inside this call, at 16 MiB: no reply may be larger; send it again in smaller pieces";
+    assert_eq!(reply.calls[0].arguments, Arguments::Unreadable { why: why.to_owned() });
+}
+
+#[test]
 fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
     let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
     check(

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crow_core::{Delta, Ended, Entry, MessageId, Part, Prompt, Reply, ToolSpec, Transcript};
 use crow_model::{ApiKey, Ask, Http, Listener, ModelSettings, ProviderSettings, ask};
-use crow_testkit::{Answer, ModelServer, Script};
+use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -88,7 +88,11 @@ fn show(reply: &Reply) -> String {
     }
     match &reply.ended {
         Ended::Failed(failure) => _ = write!(seen, " {}: {failure}", failure.kind),
-        ended @ (Ended::Normally | Ended::OutputLimit | Ended::Refused | Ended::Cancelled) => {
+        ended @ (Ended::Normally
+        | Ended::OutputLimit
+        | Ended::SizeLimit
+        | Ended::Refused
+        | Ended::Cancelled) => {
             _ = write!(seen, " {ended:?}");
         }
     }
@@ -229,6 +233,22 @@ async fn tries_come_to_an_end() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_reply_that_never_ends_is_cut_and_says_so() {
+    let piece = "x".repeat(1024 * 1024);
+    let pieces = (0..18).map(|_| Step::Text(piece.clone()));
+    let server = ModelServer::start(Script::new([Answer::new(pieces)]));
+    let (ears, mut heard) = mpsc::channel(HEARD_MAX);
+    let reply =
+        ask_once(&Http::new().unwrap(), &settings(server.base_url()), ears, &CancellationToken::new()).await;
+    assert_eq!((reply.text.len() / piece.len(), &reply.ended), (17, &Ended::SizeLimit));
+    let mut last = String::new();
+    while let Some(line) = heard.recv().await {
+        last = line;
+    }
+    assert_eq!(last, "notice: the reply of `acme` for `acme-9` was cut at 16 MiB; no reply may be larger");
 }
 
 #[tokio::test]

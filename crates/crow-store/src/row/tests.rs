@@ -132,7 +132,7 @@ fn ended() -> impl Strategy<Value = Ended> {
         Kind::Internal,
     ];
     prop_oneof![
-        select(vec![Ended::Normally, Ended::OutputLimit, Ended::Refused, Ended::Cancelled]),
+        select(vec![Ended::Normally, Ended::OutputLimit, Ended::SizeLimit, Ended::Refused, Ended::Cancelled]),
         (select(kinds), text()).prop_map(|(kind, sentence)| Ended::Failed(Failure { kind, sentence })),
     ]
 }
