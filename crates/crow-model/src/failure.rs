@@ -60,7 +60,7 @@ impl<'a> Asked<'a> {
         let said = Said::new(body);
         let says = self.says(body);
         let retry_after = answer.retry_after.or_else(|| said.wait());
-        let again = Cause::Status { code, retry_after, is_same };
+        let again = Cause::Status { code, retry_after };
         let (kind, cause, what) = match code {
             400..=403 | 429 if said.is_without_credit() => {
                 (FailureKind::ProviderRate, Cause::Final, self.no_credit(code, &says))
@@ -87,9 +87,11 @@ impl<'a> Asked<'a> {
                 (FailureKind::ProviderRejected, Cause::Final, self.no_place(code, &says))
             }
             408 => (FailureKind::Connection, again, self.too_slow(code, &says)),
-            500 if is_same || said.is_without_tools() => {
+            500 if said.is_without_tools() => {
                 (FailureKind::ProviderRejected, Cause::Final, self.permanent(code, &said, &says))
             }
+            // Behind a load balancer the next try may go well; when none does, this is what to say.
+            500 if is_same => (FailureKind::ProviderRejected, again, self.permanent(code, &said, &says)),
             409 | 425 | 500.. => (FailureKind::ProviderOverloaded, again, self.overloaded(code, &says)),
             _ => (FailureKind::ProviderRejected, Cause::Final, self.bad_request(code, &said, &says)),
         };

@@ -40,8 +40,6 @@ pub(crate) enum Cause {
         code: u16,
         /// How long the provider wants to be left alone.
         retry_after: Option<Duration>,
-        /// It said the very same thing the time before.
-        is_same: bool,
     },
     /// The same request will fail in the same way.
     Final,
@@ -58,8 +56,6 @@ pub(crate) fn next_try(n_failed: u32, retries_max: u32, tried: &Tried, jitter: f
     match tried.cause {
         Cause::Final => None,
         Cause::Unreachable | Cause::Silent | Cause::BrokeOff => Some(own),
-        // A server that fails twice in the same words has a reason.
-        Cause::Status { code: 500, is_same: true, .. } => None,
         Cause::Status { code: 408 | 409 | 425 | 429 | 500..=599, retry_after, .. } => {
             Some(retry_after.map_or(own, |asked| asked.min(RETRY_AFTER_MAX)))
         }

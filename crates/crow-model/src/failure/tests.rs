@@ -255,7 +255,7 @@ fn a_key_in_a_header_is_not_shown() {
 }
 
 #[test]
-fn the_same_failure_twice_is_for_good() {
+fn a_failure_that_says_the_same_again_has_a_reason() {
     let settings = settings();
     let body = r#"{"error":{"code":500,"message":"Failed to parse tool call arguments as JSON","type":"server_error"}}"#;
     let say = |code, is_same| {
@@ -265,7 +265,7 @@ fn the_same_failure_twice_is_for_good() {
     expect![[r#"
         provider_overloaded (again)
           `acme` is overloaded or broken for `acme-9` (500): Failed to parse tool call arguments as JSON; try again later
-        provider_rejected (final)
+        provider_rejected (again)
           `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON; use another model
         provider_overloaded (again)
           `acme` is overloaded or broken for `acme-9` (503): Failed to parse tool call arguments as JSON; try again later

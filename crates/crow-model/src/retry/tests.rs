@@ -10,11 +10,11 @@ fn tried(cause: Cause) -> Tried {
 }
 
 fn status(code: u16) -> Cause {
-    Cause::Status { code, retry_after: None, is_same: false }
+    Cause::Status { code, retry_after: None }
 }
 
 fn asked(seconds: u64) -> Cause {
-    Cause::Status { code: 429, retry_after: Some(Duration::from_secs(seconds)), is_same: false }
+    Cause::Status { code: 429, retry_after: Some(Duration::from_secs(seconds)) }
 }
 
 #[test]
@@ -31,8 +31,6 @@ fn what_is_tried_again() {
         ("429, asks 7 s", asked(7)),
         ("429, asks an hour", asked(3600)),
         ("500", status(500)),
-        ("500 again", Cause::Status { code: 500, retry_after: None, is_same: true }),
-        ("503 again", Cause::Status { code: 503, retry_after: None, is_same: true }),
     ];
     let mut table = String::new();
     for (name, cause) in rows {
@@ -54,8 +52,6 @@ fn what_is_tried_again() {
         429, asks 7 s: 7 7 7 -
         429, asks an hour: 120 120 120 -
         500: 0.5 1 2 -
-        500 again: - - - -
-        503 again: 0.5 1 2 -
     "#]]
     .assert_eq(&table);
 }

@@ -226,11 +226,29 @@ async fn tries_come_to_an_end() {
     .await;
     let broken = r#"header "retry-after" "0" | status 500 {"error": "boom"}"#;
     check(
-        [broken; 2].join("\n").as_str(),
+        [broken; 4].join("\n").as_str(),
         expect![[r#"
             notice: the provider is in trouble (500); trying again now (1 of 3)
+            notice: the provider is in trouble (500); trying again now (2 of 3)
+            notice: the provider is in trouble (500); trying again now (3 of 3)
             = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
         "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_failure_that_passes_is_survived_however_often_it_says_the_same() {
+    let broken = r#"header "retry-after" "0" | status 500 {"error": "boom"}"#;
+    check(
+        [broken, broken, broken, r#"text "Hello""#].join("\n").as_str(),
+        expect![[r#"
+        notice: the provider is in trouble (500); trying again now (1 of 3)
+        notice: the provider is in trouble (500); trying again now (2 of 3)
+        notice: the provider is in trouble (500); trying again now (3 of 3)
+        text Hello
+        = "" "Hello" Normally
+    "#]],
     )
     .await;
 }

@@ -135,21 +135,25 @@ async fn a_stream_that_falls_silent_is_dead() {
 }
 
 #[tokio::test]
-async fn a_history_that_a_server_cannot_read_fails_for_good() {
+async fn a_history_that_a_server_cannot_read_fails_in_the_end() {
     let broken = r#"header "retry-after" "0" | status 500 {"error":{"code":500,"message":"Failed to parse tool call arguments as JSON: unexpected end of input","type":"server_error"}}"#;
-    check([broken; 2].join("\n").as_str(), expect![[r#"
+    check([broken; 4].join("\n").as_str(), expect![[r#"
         notice: the provider is in trouble (500); trying again now (1 of 3)
+        notice: the provider is in trouble (500); trying again now (2 of 3)
+        notice: the provider is in trouble (500); trying again now (3 of 3)
         = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON: unexpected end of input; use another model
     "#]]).await;
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_that_comes_again_is_for_good() {
+async fn an_error_inside_a_stream_has_its_tries_too() {
     let broken = Answer::new([Step::Raw(
         b"data: {\"error\":{\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}}\n\n".to_vec(),
     )]);
-    check(Script::new([broken.clone(), broken]), expect![[r#"
+    check(Script::new([broken.clone(), broken.clone(), broken.clone(), broken]), expect![[r#"
         notice: the provider is in trouble (500); trying again in 1 s (1 of 3)
+        notice: the provider is in trouble (500); trying again in 1 s (2 of 3)
+        notice: the provider is in trouble (500); trying again in 2 s (3 of 3)
         = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
     "#]]).await;
 }
