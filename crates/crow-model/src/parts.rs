@@ -1,4 +1,5 @@
-//! The words for a part of a prompt or of a result, the same in every dialect. Knows nothing of requests.
+//! The words for a part of a prompt or of a result and the names of tools, the same in every dialect. Knows nothing of
+//! requests.
 
 use std::borrow::Cow;
 
@@ -18,4 +19,30 @@ pub(crate) fn text(part: &Part) -> Option<Cow<'_, str>> {
             Some(Cow::Owned(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
         }
     }
+}
+
+/// The longest name of a call or a tool that providers take for sure.
+const NAME_LEN_MAX: usize = 64;
+
+/// What a call of no tool at all is called: providers refuse an empty name.
+const NAMELESS: &str = "_";
+
+/// The name of a tool that a model called, whatever it made up.
+pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
+    if fits(name) {
+        return Cow::Borrowed(name);
+    }
+    let plain =
+        name.bytes().take(NAME_LEN_MAX).map(|byte| if is_plain(byte) { char::from(byte) } else { '_' });
+    let plain: String = plain.collect();
+    if plain.is_empty() { Cow::Borrowed(NAMELESS) } else { Cow::Owned(plain) }
+}
+
+/// Tells whether every provider takes a name.
+pub(crate) fn fits(name: &str) -> bool {
+    (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }

@@ -21,6 +21,9 @@ use crate::{
     write::Write,
 };
 
+/// The title of a call that names no tool.
+const NAMELESS: &str = "Unnamed call";
+
 /// Every tool a model may call.
 #[derive(Clone)]
 pub struct Tools {
@@ -124,6 +127,7 @@ impl Tools {
     pub fn facets(&self, call: &Call, workspace: &Workspace) -> Facets {
         let Some(tool) = self.find(&call.name) else {
             let title = crate::tool::title(&call.name);
+            let title = if title.is_empty() { NAMELESS.to_owned() } else { title };
             return Facets { title, kind: ToolKind::Other, locations: Vec::new(), touch: Touch::Nothing };
         };
         match fitting(tool, call) {
@@ -157,11 +161,11 @@ impl Tools {
         }
         let Some(tool) = self.find(&call.name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-            return Outcome::failed(format!(
-                "there is no tool `{}`; the tools are: {}",
-                call.name,
-                names.join(", ")
-            ));
+            let what = match call.name.trim() {
+                "" => "the call names no tool; send it again with the name of one".to_owned(),
+                _ => format!("there is no tool `{}`", call.name),
+            };
+            return Outcome::failed(format!("{what}; the tools are: {}", names.join(", ")));
         };
         match fitting(tool, call) {
             Ok(arguments) => tool.run(&arguments, cx).await,

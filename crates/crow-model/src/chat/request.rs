@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::kept;
 use super::wants::{Reasoning, limit_field, marks_cache, reasoning};
 use crate::ModelSettings;
-use crate::parts::{NO_WORDS, text};
+use crate::parts::{NO_WORDS, text, tool_name};
 
 /// Reasoning where a provider insists on some and there is none: an empty one counts as missing.
 const NO_REASONING: &str = " ";
@@ -176,7 +176,7 @@ struct WireCall<'a> {
 
 #[derive(Serialize)]
 struct WireCallFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: String,
 }
 
@@ -312,7 +312,7 @@ impl Spoken {
         let tool_calls = calls.map(|(slot, (call, (_, id)))| WireCall {
             id: id.clone(),
             kind: "function",
-            function: WireCallFunction { name: &call.name, arguments: arguments(call) },
+            function: WireCallFunction { name: tool_name(&call.name), arguments: arguments(call) },
             extra_content: kept::extra_of_call(pieces, slot),
         });
         Some(Message::Assistant {

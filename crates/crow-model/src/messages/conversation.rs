@@ -9,13 +9,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::ModelSettings;
-use crate::parts::{NO_WORDS, text};
+use crate::parts::{NO_WORDS, fits, text, tool_name};
 
 /// Said for the person where the provider wants them to speak and they did not.
 const GO_ON: &str = "(go on)";
-
-/// The longest name of a call or a tool that the provider takes for sure.
-const NAME_LEN_MAX: usize = 64;
 
 /// How Crow's own names of calls begin; no provider's name may look like one.
 const OWN_ID: &str = "call-";
@@ -197,25 +194,6 @@ impl<'a> Ids<'a> {
         };
         reply.calls.iter().map(name).collect()
     }
-}
-
-fn fits(name: &str) -> bool {
-    (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain)
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
-}
-
-/// The name of a tool that a model called, whatever it made up.
-fn tool_name(name: &str) -> Cow<'_, str> {
-    if fits(name) {
-        return Cow::Borrowed(name);
-    }
-    let plain =
-        name.bytes().take(NAME_LEN_MAX).map(|byte| if is_plain(byte) { char::from(byte) } else { '_' });
-    let plain: String = plain.collect();
-    Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
 }
 
 /// Puts a reply together again in the order in which its pieces came.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::item::{Kind, words_of_message};
 use crate::ModelSettings;
 use crate::chat::{Fields, arguments, join};
-use crate::parts::{NO_WORDS, text};
+use crate::parts::{NO_WORDS, text, tool_name};
 
 /// The provider refuses longer names of calls.
 const CALL_NAME_MAX: usize = 64;
@@ -127,7 +127,7 @@ enum Ours<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
         call_id: Cow<'a, str>,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: String,
     },
     FunctionCallOutput {
@@ -271,8 +271,8 @@ impl<'a, 'n> OfReply<'a, 'n> {
             return;
         };
         if !std::mem::replace(&mut self.spelled[place], true) {
-            let (call_id, arguments) = (name.clone(), arguments(call));
-            self.push(Item::Ours(Ours::FunctionCall { id, call_id, name: &call.name, arguments }));
+            let (call_id, name, arguments) = (name.clone(), tool_name(&call.name), arguments(call));
+            self.push(Item::Ours(Ours::FunctionCall { id, call_id, name, arguments }));
         }
     }
 }

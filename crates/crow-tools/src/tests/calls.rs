@@ -27,6 +27,8 @@ async fn the_plan() {
 async fn wrong_calls() {
     let calls = [
         ("fly", json!({"to": "the moon"})),
+        ("", json!({"to": "the moon"})),
+        (" ", json!({})),
         ("read", json!({})),
         ("read", json!({"file_path": ["a"]})),
         ("todo", json!({"entries": [{"content": "a", "status": "maybe"}]})),

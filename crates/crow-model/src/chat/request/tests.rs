@@ -94,6 +94,24 @@ fn words_calls_and_results() {
 }
 
 #[test]
+fn names_that_are_none_go_back_as_some() {
+    let mut entries = vec![say("go"), reply(1, "", &["x", "y", "z"])];
+    if let Some(Entry::Reply(reply)) = entries.last_mut() {
+        for (call, name) in reply.calls.iter_mut().zip(["", "read file!", "grüße"]) {
+            call.name = name.to_owned();
+        }
+    }
+    entries.extend((0..3).map(|index| result(1, index, vec![])));
+    let mut transcript = Transcript::new("");
+    entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
+    let bytes = body(&settings(), transcript.for_model().unwrap(), &tools()).unwrap();
+    let body: Value = serde_json::from_slice(&bytes).unwrap();
+    let calls = body["messages"][1]["tool_calls"].as_array().unwrap();
+    let names: Vec<_> = calls.iter().filter_map(|call| call["function"]["name"].as_str()).collect();
+    assert_eq!(names, ["_", "read_file_", "gr____e"]);
+}
+
+#[test]
 fn ids_that_a_reply_uses_twice_are_told_apart() {
     check(
         vec![
