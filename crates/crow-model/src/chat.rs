@@ -3,6 +3,7 @@
 mod chunk;
 mod kept;
 mod request;
+mod slots;
 mod stream;
 mod usage;
 mod wants;

@@ -2,9 +2,13 @@
 
 use crow_core::ModelEvent;
 
+use crate::halves::{marked, whole};
 use crate::settings::Api;
 use crate::sse::{EVENT_LEN_MAX, EventTooLong, Events};
 use crate::{chat, messages, responses};
+
+/// Bytes that may follow the end of a reply: what it cost, and what nobody asked for.
+const REST_LEN_MAX: usize = 1024 * 1024;
 
 /// How much of a strange answer is worth quoting.
 const QUOTE_LEN_MAX: usize = 2000;
@@ -42,6 +46,8 @@ pub enum StreamError {
 pub struct Decoder {
     body: Body,
     state: State,
+    /// Bytes that came after the model's own end.
+    n_after_end: usize,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +76,7 @@ impl Decoder {
             Api::Messages => State::Messages(messages::Stream::default()),
             Api::Responses => State::Responses(responses::Stream::default()),
         };
-        Self { body: Body::default(), state }
+        Self { body: Body::default(), state, n_after_end: 0 }
     }
 
     /// Takes the next bytes, cut anywhere; says the events they complete.
@@ -80,6 +86,9 @@ impl Decoder {
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
         let mut bytes = bytes;
+        if self.is_done() {
+            return Ok(());
+        }
         if let Body::Unknown = self.body {
             // However they are cut, blanks before an answer are none of it.
             bytes = bytes.trim_ascii_start();
@@ -96,10 +105,14 @@ impl Decoder {
                 let mut result = Ok(());
                 let fed = events.feed(bytes, &mut |data| {
                     if result.is_ok() {
-                        result = state.on_data(data, on_event);
+                        result = state.hear(data, on_event);
                     }
                 });
-                result.and(fed.map_err(StreamError::from))
+                if state.finish().is_none() {
+                    return result.and(fed.map_err(StreamError::from));
+                }
+                self.n_after_end += if fed.is_ok() { bytes.len() } else { REST_LEN_MAX };
+                Ok(())
             }
             Body::Whole(whole) if whole.len() + bytes.len() > EVENT_LEN_MAX => Err(StreamError::TooLong),
             Body::Whole(whole) => {
@@ -112,35 +125,21 @@ impl Decoder {
 
     /// Tells whether the provider said that nothing follows.
     pub fn is_done(&self) -> bool {
-        self.state.is_done()
+        self.state.is_done() || self.n_after_end > REST_LEN_MAX
     }
 
     /// Takes the end of the bytes; says what was still waiting and how the answer ended.
-    pub fn end(mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<Finish, StreamError> {
-        let state = &mut self.state;
-        match self.body {
+    pub fn end(self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<Finish, StreamError> {
+        let Self { body, mut state, .. } = self;
+        let finish = match body {
             Body::Unknown => return Err(StreamError::Cut),
-            Body::Whole(whole) => return state.on_whole(&whole, on_event),
-            // What follows `[DONE]` is nobody's business.
-            Body::Events(_) if state.is_done() => {}
-            Body::Events(mut events) => {
-                let mut result = Ok(());
-                events.end(&mut |data| result = state.on_data(data, on_event))?;
-                match result {
-                    // Half an event is what a broken connection leaves.
-                    Err(StreamError::NotProtocol(_)) if state.finish().is_none() => {
-                        return Err(StreamError::Cut);
-                    }
-                    Err(StreamError::NotProtocol(_)) | Ok(()) => {}
-                    Err(error) => return Err(error),
-                }
+            Body::Whole(whole) => {
+                state.on_whole(marked(&whole).as_bytes(), on_event).map_err(StreamError::whole)?
             }
-        }
-        match (state.finish(), state.is_done()) {
-            (Some(finish), _) => Ok(finish),
-            (None, true) => Ok(Finish::Normally),
-            (None, false) => Err(StreamError::Cut),
-        }
+            Body::Events(events) => state.end_events(events, on_event)?,
+        };
+        state.flush(on_event)?;
+        Ok(finish)
     }
 }
 
@@ -151,6 +150,48 @@ impl State {
             Self::Messages(stream) => stream.on_data(data, on_event),
             Self::Responses(stream) => stream.on_data(data, on_event),
         }
+    }
+
+    /// Takes the data of one event, unless nothing follows by now. A reply that has come to its end is whole: what is
+    /// odd behind it takes nothing away.
+    fn hear(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+        if self.is_done() {
+            return Ok(());
+        }
+        match self.on_data(marked(data).as_bytes(), on_event) {
+            Err(_) if self.finish().is_some() => Ok(()),
+            result => result.map_err(StreamError::whole),
+        }
+    }
+
+    /// Takes the end of a stream, perhaps in the middle of an event.
+    fn end_events(
+        &mut self,
+        mut events: Events,
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<Finish, StreamError> {
+        let mut result = Ok(());
+        let ended = events.end(&mut |data| result = self.hear(data, on_event));
+        match (self.finish(), self.is_done()) {
+            (Some(finish), _) => return Ok(finish),
+            (None, true) => return Ok(Finish::Normally),
+            (None, false) => ended?,
+        }
+        match result {
+            // Half an event is what a broken connection leaves.
+            Err(StreamError::NotProtocol(_)) | Ok(()) => Err(StreamError::Cut),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says what was still waiting.
+    fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+        match self {
+            Self::Chat(stream) => stream.flush(on_event),
+            Self::Messages(stream) => stream.flush(on_event)?,
+            Self::Responses(stream) => stream.flush(on_event),
+        }
+        Ok(())
     }
 
     fn on_whole(
@@ -178,6 +219,17 @@ impl State {
             Self::Chat(stream) => stream.is_done(),
             Self::Messages(stream) => stream.is_done(),
             Self::Responses(stream) => stream.is_done(),
+        }
+    }
+}
+
+impl StreamError {
+    /// Makes what it quotes text for a person.
+    fn whole(self) -> Self {
+        match self {
+            Self::Provider(text) => Self::Provider(whole(&text).into_owned()),
+            Self::NotProtocol(text) => Self::NotProtocol(whole(&text).into_owned()),
+            Self::TooLong | Self::Cut => self,
         }
     }
 }

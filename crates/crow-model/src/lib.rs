@@ -10,6 +10,7 @@ mod models;
 
 mod chat;
 mod decoder;
+mod halves;
 mod leaked;
 mod messages;
 mod parts;

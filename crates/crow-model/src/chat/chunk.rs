@@ -14,10 +14,9 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::kept::Kept;
+use super::slots::{Piece, Slots};
 use super::usage::read_usage;
-
-/// Calls of one reply; a model that asks for more has lost its way, and the list stays bounded.
-const SLOTS_MAX: usize = 1024;
+use crate::halves::{Halves, escaped, whole};
 
 /// One chunk, or the whole of a reply that was not streamed.
 #[derive(Debug, Deserialize)]
@@ -65,9 +64,12 @@ struct Words<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
+    /// What stood for `tool_calls` before there could be several.
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct CallPiece<'a> {
     #[serde(default)]
     index: Number,
@@ -108,17 +110,29 @@ struct Content<'a> {
 #[derive(Debug, Default)]
 struct Number(Option<u64>);
 
-/// Which call of the reply a piece belongs to.
+/// A reply as far as its chunks have come.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
-    slots: Vec<Slot>,
+pub(crate) struct Progress {
+    slots: Slots,
+    /// The server speaks of calls as lists.
+    has_lists: bool,
+    text: Halves,
+    thought: Halves,
+    pub(crate) kept: Kept,
 }
 
-#[derive(Debug)]
-struct Slot {
-    index: Option<u64>,
-    id: String,
-    is_named: bool,
+impl Progress {
+    /// Says what was still waiting.
+    pub(crate) fn end(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        let (thought, text) = (self.thought.end(), self.text.end());
+        if !thought.is_empty() {
+            on_event(ModelEvent::Thought(&thought));
+        }
+        if !text.is_empty() {
+            on_event(ModelEvent::Text(&text));
+        }
+        self.kept.end(on_event);
+    }
 }
 
 impl<'a> Chunk<'a> {
@@ -142,8 +156,7 @@ impl<'a> Chunk<'a> {
     /// Says the events of the chunk; gives back the finish reason if it has one.
     pub(crate) fn events(
         self,
-        slots: &mut Slots,
-        kept: &mut Kept,
+        progress: &mut Progress,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Option<Cow<'a, str>> {
         let mut finish = None;
@@ -154,7 +167,7 @@ impl<'a> Chunk<'a> {
                 continue;
             }
             if let Some(words) = choice.delta.or(choice.message) {
-                words.events(slots, kept, on_event);
+                words.events(progress, on_event);
             }
             let Text(reason) = choice.finish_reason;
             finish = Some(reason).filter(|reason| !matches!(&**reason, "" | "null")).or(finish);
@@ -169,43 +182,53 @@ impl<'a> Chunk<'a> {
 }
 
 impl Words<'_> {
-    fn events(self, slots: &mut Slots, kept: &mut Kept, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn events(self, progress: &mut Progress, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         // Some servers send both names with the same words.
         let thought =
             if self.reasoning_content.0.is_empty() { self.reasoning } else { self.reasoning_content };
         for thought in [thought.0, self.content.thought] {
+            let thought = progress.thought.join(&thought);
             if !thought.is_empty() {
                 on_event(ModelEvent::Thought(&thought));
             }
         }
         for text in [self.content.text, self.refusal.0] {
+            let text = progress.text.join(&text);
             if !text.is_empty() {
                 on_event(ModelEvent::Text(&text));
             }
         }
         if let Some(details) = self.reasoning_details {
-            kept.add_details(details);
+            progress.kept.add_details(details);
         }
         for piece in self.tool_calls.unwrap_or_default() {
-            piece.event(slots, kept, on_event);
+            progress.has_lists = true;
+            piece.event(progress, on_event);
+        }
+        let legacy = self.function_call.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        // Some servers say a call in both ways.
+        if let Some(function) = legacy.filter(|_| !progress.has_lists) {
+            CallPiece { function: Some(function), ..CallPiece::default() }.event(progress, on_event);
         }
     }
 }
 
 impl CallPiece<'_> {
-    fn event(self, slots: &mut Slots, kept: &mut Kept, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn event(self, progress: &mut Progress, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let function = self.function.unwrap_or_default();
-        let (id, name) = (&*self.id.0, &*function.name.0);
-        let Some(slot) = slots.slot(self.index.0, id, name) else { return };
+        let (id, name) = (whole(&self.id.0), whole(&function.name.0));
         let arguments = function.arguments.map(read_arguments).unwrap_or_default();
+        let arguments = escaped(&arguments);
+        let piece = Piece { index: self.index.0, id: &id, name: &name, arguments: &arguments };
+        let Some((place, slot)) = progress.slots.take(piece) else { return };
         on_event(ModelEvent::Call {
-            slot,
-            id: Some(id).filter(|id| !id.is_empty()),
-            name: Some(name).filter(|name| !name.is_empty()),
+            slot: place,
+            id: Some(slot.id.as_str()).filter(|id| !id.is_empty()),
+            name: Some(slot.name.as_str()).filter(|name| !name.is_empty()),
             arguments: &arguments,
         });
         if let Some(extra) = self.extra_content {
-            kept.add_to_call(slot, extra, on_event);
+            progress.kept.add_to_call(place, extra, on_event);
         }
     }
 }
@@ -221,43 +244,6 @@ fn read_arguments(raw: &RawValue) -> Cow<'_, str> {
             Err(_) => Cow::Borrowed(""),
         },
         object => Cow::Borrowed(object),
-    }
-}
-
-impl Slots {
-    fn slot(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        let found = match index {
-            // Some servers number every call 0; others invent a new id for each piece, but name only the first.
-            Some(_) => self
-                .slots
-                .iter()
-                .rposition(|slot| slot.index == index)
-                .filter(|&place| !self.slots[place].is_another(id) || name.is_empty()),
-            None if !id.is_empty() => self.slots.iter().position(|slot| slot.id == id),
-            None => {
-                self.slots.len().checked_sub(1).filter(|&last| name.is_empty() || !self.slots[last].is_named)
-            }
-        };
-        let place = match found {
-            Some(place) => place,
-            None if self.slots.len() == SLOTS_MAX => return None,
-            None => {
-                self.slots.push(Slot { index, id: String::new(), is_named: false });
-                self.slots.len() - 1
-            }
-        };
-        let slot = &mut self.slots[place];
-        if slot.id.is_empty() {
-            slot.id.push_str(id);
-        }
-        slot.is_named |= !name.is_empty();
-        Some(place)
-    }
-}
-
-impl Slot {
-    fn is_another(&self, id: &str) -> bool {
-        !id.is_empty() && !self.id.is_empty() && self.id != id
     }
 }
 

@@ -5,6 +5,8 @@ use crow_core::ModelEvent;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::halves::make_whole;
+
 /// Room for it; the longest records are some hundred kilobytes. Half a record is worse than none.
 const LEN_MAX: usize = 4 * 1024 * 1024;
 
@@ -44,7 +46,8 @@ impl Kept {
         if !self.has_room(raw) {
             return;
         }
-        if let Ok(extra @ Value::Object(_)) = serde_json::from_str(raw.get()) {
+        if let Ok(mut extra @ Value::Object(_)) = serde_json::from_str(raw.get()) {
+            make_whole(&mut extra);
             on_event(ModelEvent::Sealed(&json!({ "call": slot, "extra_content": extra })));
         }
     }
@@ -53,7 +56,9 @@ impl Kept {
     pub(crate) fn end(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         if !self.details.is_empty() {
             let details = std::mem::take(&mut self.details);
-            on_event(ModelEvent::Sealed(&json!({ "reasoning_details": details })));
+            let mut record = json!({ "reasoning_details": details });
+            make_whole(&mut record);
+            on_event(ModelEvent::Sealed(&record));
         }
     }
 

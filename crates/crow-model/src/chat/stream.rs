@@ -2,15 +2,13 @@
 
 use crow_core::ModelEvent;
 
-use super::chunk::{Chunk, Slots};
-use super::kept::Kept;
+use super::chunk::{Chunk, Progress};
 use crate::decoder::{Finish, StreamError, quote};
 
 /// One answer while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    slots: Slots,
-    kept: Kept,
+    progress: Progress,
     finish: Option<Finish>,
     is_done: bool,
 }
@@ -50,18 +48,18 @@ impl Stream {
         if !chunk.is_completion() && is_bare_error(data) {
             return Err(StreamError::Provider(quote(data)));
         }
-        if let Some(reason) = chunk.events(&mut self.slots, &mut self.kept, on_event) {
+        if let Some(reason) = chunk.events(&mut self.progress, on_event) {
             let finish = read_finish(&reason).ok_or_else(|| broken_off(&reason))?;
             // A second reason that says nothing new does not undo the first.
             self.finish = self.finish.filter(|_| finish == Finish::Normally).or(Some(finish));
         }
         if self.finish.is_some() {
-            self.kept.end(on_event);
+            self.progress.kept.end(on_event);
         }
         Ok(())
     }
 
-    /// Data that is no chunk: the end mark, several lines without blank ones between, or bad UTF-8.
+    /// Data that is no chunk: the end mark, or several lines without blank ones between.
     fn on_odd_data(
         &mut self,
         data: &[u8],
@@ -73,18 +71,13 @@ impl Stream {
         }
         if data == b"[DONE]" {
             self.is_done = true;
-            self.kept.end(on_event);
             return Ok(());
         }
         if let Some(end) = data.iter().position(|byte| *byte == b'\n') {
             self.on_data(&data[..end], on_event)?;
             return self.on_odd_rest(&data[end..], on_event);
         }
-        let text = String::from_utf8_lossy(data);
-        match Chunk::read(text.as_bytes()) {
-            Ok(chunk) => self.on_chunk(chunk, text.as_bytes(), on_event),
-            Err(_) => Err(StreamError::NotProtocol(quote(data))),
-        }
+        Err(StreamError::NotProtocol(quote(data)))
     }
 
     fn on_odd_rest(
@@ -94,8 +87,14 @@ impl Stream {
     ) -> Result<(), StreamError> {
         data.split(|byte| *byte == b'\n').try_for_each(|line| match line.trim_ascii() {
             b"" => Ok(()),
+            _ if self.is_done => Ok(()),
             line => self.on_data(line, on_event),
         })
+    }
+
+    /// Says what was still waiting.
+    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        self.progress.end(on_event);
     }
 
     /// Takes an answer that came whole.
@@ -113,7 +112,6 @@ impl Stream {
             return Err(StreamError::NotProtocol(quote(whole)));
         }
         self.on_chunk(chunk, whole, on_event)?;
-        self.kept.end(on_event);
         Ok(self.finish.unwrap_or(Finish::Normally))
     }
 }

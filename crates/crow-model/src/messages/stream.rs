@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::event::{Begun, Delta, Event, Head, Tokens, words};
 use crate::decoder::{Finish, StreamError, quote};
+use crate::halves::{Halves, escaped, whole};
 
 /// Blocks that are open at once, and calls of one reply; a model with more has lost its way.
 const BLOCKS_MAX: usize = 1024;
@@ -34,10 +35,12 @@ pub(crate) struct Stream {
 enum Block {
     Text {
         n_bytes: usize,
+        halves: Halves,
     },
     Thinking {
         thinking: String,
         signature: String,
+        halves: Halves,
     },
     Redacted {
         data: String,
@@ -82,7 +85,7 @@ impl Stream {
         }
     }
 
-    /// Data that is no event: an end mark, several lines without blank ones between, or bad UTF-8.
+    /// Data that is no event: an end mark, or several lines without blank ones between.
     fn on_odd_data(
         &mut self,
         data: &[u8],
@@ -96,9 +99,8 @@ impl Stream {
                 self.is_done = true;
                 continue;
             }
-            let text = String::from_utf8_lossy(line);
-            match Event::read(text.as_bytes()) {
-                Ok(event) => self.on_wire(event, text.as_bytes(), on_event)?,
+            match Event::read(line) {
+                Ok(event) => self.on_wire(event, line, on_event)?,
                 Err(_) => return Err(StreamError::NotProtocol(quote(line))),
             }
         }
@@ -147,6 +149,11 @@ impl Stream {
         Ok(())
     }
 
+    /// Says what was still waiting.
+    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+        self.close_all(on_event)
+    }
+
     /// Takes an answer that came whole.
     pub(crate) fn on_whole(
         &mut self,
@@ -181,21 +188,25 @@ impl Stream {
             self.close(block, on_event)?;
         }
         let block = match &*begun.kind.0 {
-            "text" => Block::Text { n_bytes: 0 },
-            "thinking" => Block::Thinking { thinking: String::new(), signature: String::new() },
+            "text" => Block::Text { n_bytes: 0, halves: Halves::default() },
+            "thinking" => Block::Thinking {
+                thinking: String::new(),
+                signature: String::new(),
+                halves: Halves::default(),
+            },
             "redacted_thinking" => {
-                let data = words(begun.data.as_ref()).to_owned();
+                let data = whole(words(begun.data.as_ref())).into_owned();
                 self.sealed.take(data.len())?;
                 Block::Redacted { data }
             }
             "tool_use" if self.n_calls < BLOCKS_MAX => {
                 let slot = self.n_calls;
                 self.n_calls += 1;
-                let (id, name) = (words(begun.id.as_ref()), words(begun.name.as_ref()));
-                let (id, name) = (Some(id).filter(|id| !id.is_empty()), Some(name));
-                on_event(ModelEvent::Call { slot, id, name, arguments: "" });
+                let (id, name) = (whole(words(begun.id.as_ref())), whole(words(begun.name.as_ref())));
+                let id = Some(&*id).filter(|id| !id.is_empty());
+                on_event(ModelEvent::Call { slot, id, name: Some(&name), arguments: "" });
                 // The input comes in pieces; some servers send it at once, and no pieces.
-                Block::Call { slot, input: begun.input.map(|input| input.get().to_owned()) }
+                Block::Call { slot, input: begun.input.map(|input| escaped(input.get()).into_owned()) }
             }
             _ => Block::Other,
         };
@@ -215,27 +226,28 @@ impl Stream {
     ) -> Result<(), StreamError> {
         let Some((_, block)) = self.open.iter_mut().find(|(other, _)| *other == index) else { return Ok(()) };
         match block {
-            Block::Text { n_bytes } => {
-                let text = words(delta.text.as_ref());
+            Block::Text { n_bytes, halves } => {
+                let text = halves.join(words(delta.text.as_ref()));
                 *n_bytes += text.len();
                 if !text.is_empty() {
-                    on_event(ModelEvent::Text(text));
+                    on_event(ModelEvent::Text(&text));
                 }
             }
-            Block::Thinking { thinking, signature } => {
-                let (more, seal) = (words(delta.thinking.as_ref()), words(delta.signature.as_ref()));
+            Block::Thinking { thinking, signature, halves } => {
+                let more = halves.join(words(delta.thinking.as_ref()));
+                let seal = whole(words(delta.signature.as_ref()));
                 self.sealed.take(more.len() + seal.len())?;
-                thinking.push_str(more);
-                signature.push_str(seal);
+                thinking.push_str(&more);
+                signature.push_str(&seal);
                 if !more.is_empty() {
-                    on_event(ModelEvent::Thought(more));
+                    on_event(ModelEvent::Thought(&more));
                 }
             }
             Block::Call { slot, input } => {
-                let arguments = words(delta.partial_json.as_ref());
+                let arguments = escaped(words(delta.partial_json.as_ref()));
                 if !arguments.is_empty() {
                     *input = None;
-                    on_event(ModelEvent::Call { slot: *slot, id: None, name: None, arguments });
+                    on_event(ModelEvent::Call { slot: *slot, id: None, name: None, arguments: &arguments });
                 }
             }
             Block::Redacted { .. } | Block::Other => {}
@@ -243,15 +255,20 @@ impl Stream {
         Ok(())
     }
 
-    fn close(&mut self, block: Block, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+    fn close(
+        &mut self,
+        mut block: Block,
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
+        block.end(on_event);
         match block {
-            Block::Text { n_bytes: 0 } | Block::Other => Ok(()),
-            Block::Text { n_bytes } => {
+            Block::Text { n_bytes: 0, .. } | Block::Other => Ok(()),
+            Block::Text { n_bytes, .. } => {
                 self.sealed.mark(json!({"type": "text", "n_bytes": n_bytes}), on_event)
             }
             // Nobody vouches for it, so the provider would not take it back.
             Block::Thinking { signature, .. } if signature.is_empty() => Ok(()),
-            Block::Thinking { thinking, signature } => {
+            Block::Thinking { thinking, signature, .. } => {
                 let piece = json!({"type": "thinking", "thinking": thinking, "signature": signature});
                 self.sealed.seal(&piece, on_event)
             }
@@ -283,6 +300,29 @@ impl Stream {
             self.close_all(on_event)?;
         }
         Ok(())
+    }
+}
+
+impl Block {
+    /// Says the half of a character that its text ends with.
+    fn end(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        match self {
+            Self::Text { n_bytes, halves } => {
+                let rest = halves.end();
+                *n_bytes += rest.len();
+                if !rest.is_empty() {
+                    on_event(ModelEvent::Text(&rest));
+                }
+            }
+            Self::Thinking { thinking, halves, .. } => {
+                let rest = halves.end();
+                thinking.push_str(&rest);
+                if !rest.is_empty() {
+                    on_event(ModelEvent::Thought(&rest));
+                }
+            }
+            Self::Redacted { .. } | Self::Call { .. } | Self::Other => {}
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::item::Kind;
+use crate::halves::{escaped, make_whole, whole};
 
 /// One event, or the whole of a reply that was not streamed.
 #[derive(Debug, Deserialize)]
@@ -61,25 +62,42 @@ pub(super) struct Response<'a> {
 
 /// Reads an item of a kind that matters.
 pub(super) fn read_item(raw: Option<&RawValue>) -> Option<(Kind, Value)> {
-    let item: Value = serde_json::from_str(raw?.get()).ok()?;
+    let mut item: Value = serde_json::from_str(raw?.get()).ok()?;
+    make_item_whole(&mut item);
     Some((Kind::of(&item)?, item))
 }
 
-/// Arguments are text by the book; some servers send the object itself.
-pub(super) fn arguments(item: &Value) -> Cow<'_, str> {
-    match item.get("arguments") {
-        None | Some(Value::Null) => Cow::Borrowed(""),
-        Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(value) => Cow::Owned(value.to_string()),
+/// Makes the texts of an item whole. Its arguments are JSON themselves, and keep what was cut as escapes.
+pub(super) fn make_item_whole(item: &mut Value) {
+    let spelled = item.get_mut("arguments").map(|arguments| match arguments.take() {
+        Value::String(text) => Value::String(escaped(&text).into_owned()),
+        Value::Null => Value::Null,
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Value::String(escaped(&other.to_string()).into_owned())
+        }
+    });
+    make_whole(item);
+    if let Some(spelled) = spelled {
+        item["arguments"] = spelled;
     }
+}
+
+/// Arguments are text by the book; some servers send the object itself, which [`read_item`] has spelled.
+pub(super) fn arguments(item: &Value) -> &str {
+    item["arguments"].as_str().unwrap_or_default()
 }
 
 /// Text as it is, and anything else in its spelling.
 pub(super) fn json(raw: Option<&RawValue>) -> Cow<'_, str> {
     match raw.map(RawValue::get) {
-        Some(text) if !text.starts_with('"') => Cow::Borrowed(text),
-        Some(_) | None => words(raw),
+        Some(text) if !text.starts_with('"') => escaped(text),
+        Some(_) | None => Cow::Owned(escaped(&words(raw)).into_owned()),
     }
+}
+
+/// Text that is there as a whole.
+pub(super) fn whole_words(raw: Option<&RawValue>) -> String {
+    whole(&words(raw)).into_owned()
 }
 
 /// Text where there is text; anything else is silence.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::halves::Halves;
+
 /// Parts of one item; whatever comes after shares the last place.
 const PARTS_MAX: usize = 256;
 
@@ -53,8 +55,7 @@ pub(super) struct Item {
     index: Option<usize>,
     pub(super) id: String,
     pub(super) kind: Kind,
-    /// How much of each part was said, in bytes.
-    said: Vec<usize>,
+    parts: Vec<Part>,
     pub(super) voice: Option<Voice>,
     /// Arguments that stood in the item when it was announced. Some servers stream them afterwards all the same.
     pub(super) announced: String,
@@ -72,7 +73,7 @@ impl Item {
             index: at.index,
             id: at.id.to_owned(),
             kind: at.kind,
-            said: Vec::new(),
+            parts: Vec::new(),
             voice: None,
             announced: String::new(),
             is_done: false,
@@ -96,23 +97,44 @@ impl Item {
     }
 
     /// Gives what is new in more text of a part.
-    pub(super) fn more<'t>(&mut self, part: usize, text: Text<'t>) -> &'t str {
+    pub(super) fn more<'t>(&mut self, part: usize, text: Text<'t>) -> Cow<'t, str> {
         let part = part.min(PARTS_MAX - 1);
-        if self.said.len() <= part {
-            self.said.resize(part + 1, 0);
-        }
-        let new = match text {
-            Text::More(text) => text,
-            Text::Whole(text) => text.get(self.said[part]..).unwrap_or_default(),
+        let halves = match self.kind {
+            Kind::Message | Kind::Thought => Halves::default(),
+            Kind::Call => Halves::of_json(),
         };
-        self.said[part] += new.len();
+        if self.parts.len() <= part {
+            self.parts.resize(part + 1, Part { n_bytes: 0, halves: halves.clone() });
+        }
+        let known = &mut self.parts[part];
+        let new = match text {
+            Text::More(text) => known.halves.join(text),
+            Text::Whole(text) => {
+                // What waits is in the whole.
+                known.halves = halves;
+                Cow::Borrowed(text.get(known.n_bytes..).unwrap_or_default())
+            }
+        };
+        known.n_bytes += new.len();
         new
+    }
+
+    /// Gives what still waits.
+    pub(super) fn rest(&mut self) -> String {
+        self.parts.iter_mut().map(|part| part.halves.end()).collect()
     }
 
     /// Tells whether anything of it was said.
     pub(super) fn is_silent(&self) -> bool {
-        self.said.iter().all(|said| *said == 0)
+        self.parts.iter().all(|part| part.n_bytes == 0)
     }
+}
+
+/// What was said of a part.
+#[derive(Debug, Clone)]
+struct Part {
+    n_bytes: usize,
+    halves: Halves,
 }
 
 /// Text of an event.
@@ -158,4 +180,21 @@ pub(super) fn words_of_message(item: &Value) -> Cow<'_, str> {
     let mut parts = message_parts(item).filter(|part| !part.is_empty());
     let first = parts.next().unwrap_or_default();
     parts.fold(Cow::Borrowed(first), |words, part| words + part)
+}
+
+/// How a call begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Head<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(item: &'a Value) -> Self {
+        let field = |name: &str| item[name].as_str().filter(|text| !text.is_empty());
+        Self {
+            id: field("call_id").or(field("id")).unwrap_or_default(),
+            name: field("name").unwrap_or_default(),
+        }
+    }
 }

@@ -10,9 +10,10 @@ use crow_core::ModelEvent;
 use serde_json::Value;
 
 use super::event::{
-    Event, Response, arguments, index, is_bare_error, json, number, read_item, read_reason, read_usage, words,
+    Event, Response, arguments, index, is_bare_error, json, make_item_whole, number, read_item, read_reason,
+    read_usage, whole_words, words,
 };
-use super::item::{Address, Item, Kind, Text, Voice, message_parts, piece_of};
+use super::item::{Address, Head, Item, Kind, Text, Voice, message_parts, piece_of};
 use super::request::PARAGRAPH;
 use crate::decoder::{Finish, StreamError, quote};
 
@@ -67,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// Data that is no event: several lines without blank ones between, or bad UTF-8.
+    /// Data that is no event: several lines without blank ones between.
     fn on_odd_data(
         &mut self,
         data: &[u8],
@@ -76,11 +77,7 @@ impl Stream {
         if data.contains(&b'\n') {
             return data.split(|byte| *byte == b'\n').try_for_each(|line| self.on_data(line, on_event));
         }
-        let text = String::from_utf8_lossy(data);
-        match serde_json::from_str(&text) {
-            Ok(event) => self.on_event(&event, text.as_bytes(), on_event),
-            Err(_) => Err(StreamError::NotProtocol(quote(data))),
-        }
+        Err(StreamError::NotProtocol(quote(data)))
     }
 
     /// Takes an answer that came whole.
@@ -113,11 +110,11 @@ impl Stream {
             }
             "response.output_text.done" => {
                 let place = self.place(event, Kind::Message);
-                self.speak(place, content, Text::Whole(&words(event.text)), on_event);
+                self.speak(place, content, Text::Whole(&whole_words(event.text)), on_event);
             }
             "response.refusal.done" => {
                 let place = self.place(event, Kind::Message);
-                self.speak(place, content, Text::Whole(&words(event.refusal)), on_event);
+                self.speak(place, content, Text::Whole(&whole_words(event.refusal)), on_event);
             }
             "response.reasoning_summary_text.delta" => {
                 let (place, part) = (self.place(event, Kind::Thought), number(event.summary_index));
@@ -125,7 +122,7 @@ impl Stream {
             }
             "response.reasoning_summary_text.done" => {
                 let (place, part) = (self.place(event, Kind::Thought), number(event.summary_index));
-                self.think(place, (Voice::Summary, part), Text::Whole(&words(event.text)), on_event);
+                self.think(place, (Voice::Summary, part), Text::Whole(&whole_words(event.text)), on_event);
             }
             "response.reasoning_text.delta" | "response.reasoning.delta" => {
                 let place = self.place(event, Kind::Thought);
@@ -133,7 +130,7 @@ impl Stream {
             }
             "response.reasoning_text.done" | "response.reasoning.done" => {
                 let place = self.place(event, Kind::Thought);
-                self.think(place, (Voice::Raw, content), Text::Whole(&words(event.text)), on_event);
+                self.think(place, (Voice::Raw, content), Text::Whole(&whole_words(event.text)), on_event);
             }
             "response.function_call_arguments.delta" => {
                 let place = self.place(event, Kind::Call);
@@ -141,7 +138,7 @@ impl Stream {
             }
             "response.function_call_arguments.done" => {
                 let place = self.place(event, Kind::Call);
-                let head = Head { id: "", name: &words(event.name) };
+                let head = Head { id: "", name: &whole_words(event.name) };
                 self.call(place, head, Text::Whole(&json(event.arguments)), on_event);
             }
             "response.output_item.added" => self.on_added(event, on_event),
@@ -203,7 +200,7 @@ impl Stream {
         let (id, index) = (item["id"].as_str().unwrap_or_default(), index(event.output_index));
         let Some(place) = self.add(Address { index, id, kind }) else { return };
         if kind == Kind::Call {
-            self.items[place].announced = arguments(&item).into_owned();
+            self.items[place].announced = arguments(&item).to_owned();
             self.call(Some(place), Head::of(&item), Text::More(""), on_event);
         }
     }
@@ -237,7 +234,8 @@ impl Stream {
             ));
         }
         let output = response.output.and_then(|raw| serde_json::from_str::<Vec<Value>>(raw.get()).ok());
-        let output = output.unwrap_or_default();
+        let mut output = output.unwrap_or_default();
+        output.iter_mut().for_each(make_item_whole);
         let ids: Vec<&str> = output.iter().filter_map(|item| item["id"].as_str()).collect();
         for item in &output {
             if let Some(place) = self.listed(item, &ids) {
@@ -298,7 +296,7 @@ impl Stream {
                 }
             }
             Kind::Call => {
-                self.call(Some(place), Head::of(item), Text::Whole(&arguments(item)), on_event);
+                self.call(Some(place), Head::of(item), Text::Whole(arguments(item)), on_event);
             }
         }
     }
@@ -318,7 +316,7 @@ impl Stream {
         if self.spoke.replace(place).is_some_and(|spoke| spoke != place) {
             on_event(ModelEvent::Text(PARAGRAPH));
         }
-        on_event(ModelEvent::Text(new));
+        on_event(ModelEvent::Text(&new));
     }
 
     fn think(
@@ -340,7 +338,7 @@ impl Stream {
         if self.thought.replace((place, part)).is_some_and(|thought| thought != (place, part)) {
             on_event(ModelEvent::Thought(PARAGRAPH));
         }
-        on_event(ModelEvent::Thought(new));
+        on_event(ModelEvent::Thought(&new));
     }
 
     fn call(
@@ -354,7 +352,20 @@ impl Stream {
         let id = Some(head.id).filter(|id| !id.is_empty());
         let name = Some(head.name).filter(|name| !name.is_empty());
         let arguments = self.items[slot].more(0, text);
-        on_event(ModelEvent::Call { slot, id, name, arguments });
+        on_event(ModelEvent::Call { slot, id, name, arguments: &arguments });
+    }
+
+    /// Says what was still waiting.
+    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        for (slot, item) in self.items.iter_mut().enumerate() {
+            let rest = item.rest();
+            match item.kind {
+                _ if rest.is_empty() => {}
+                Kind::Message => on_event(ModelEvent::Text(&rest)),
+                Kind::Thought => on_event(ModelEvent::Thought(&rest)),
+                Kind::Call => on_event(ModelEvent::Call { slot, id: None, name: None, arguments: &rest }),
+            }
+        }
     }
 
     /// Says what waited for the end. Only a reply that came whole is sealed: the provider checks that what belongs
@@ -378,23 +389,6 @@ impl Stream {
             for piece in pieces.unwrap_or_default() {
                 on_event(ModelEvent::Sealed(piece));
             }
-        }
-    }
-}
-
-/// How a call begins.
-#[derive(Debug, Clone, Copy, Default)]
-struct Head<'a> {
-    id: &'a str,
-    name: &'a str,
-}
-
-impl<'a> Head<'a> {
-    fn of(item: &'a Value) -> Self {
-        let field = |name: &str| item[name].as_str().filter(|text| !text.is_empty());
-        Self {
-            id: field("call_id").or(field("id")).unwrap_or_default(),
-            name: field("name").unwrap_or_default(),
         }
     }
 }

@@ -83,6 +83,156 @@ fn calls_that_all_have_the_same_index() {
 }
 
 #[test]
+fn parallel_calls_with_one_index_and_no_id() {
+    let calls = expect![[r#"
+        call call-0-0 read {"p":1}
+        call call-0-1 read {"p":2}
+        call call-0-2 edit {"p":3}
+        call call-0-3 edit {}
+        Normally
+    "#]];
+    for (index, id) in
+        [(r#""index":0,"#, r#""id":"","#), (r#""index":0,"#, ""), ("", r#""id":"","#), ("", "")]
+    {
+        let piece = |function: &str| format!(r#"{{{index}{id}"type":"function","function":{{{function}}}}}"#);
+        let whole = [
+            piece(r#""name":"read","arguments":"{\"p\":1}""#),
+            piece(r#""name":"read","arguments":"{\"p\":2}""#),
+            piece(r#""name":"edit","arguments":"{\"p\":3}""#),
+            piece(r#""name":"edit","arguments":"{}""#),
+        ];
+        let lists = whole.each_ref().map(|piece| format!(r#"{{"tool_calls":[{piece}]}}"#));
+        check(&deltas(&lists.each_ref().map(String::as_str)), &calls);
+        check(&deltas(&[&format!(r#"{{"tool_calls":[{}]}}"#, whole.join(","))]), &calls);
+        let pieces = [
+            piece(r#""name":"read","arguments":"""#),
+            piece(r#""arguments":"{\"p\"""#),
+            piece(r#""name":"read","arguments":":1}""#),
+            piece(r#""name":"read","arguments":"""#),
+            piece(r#""arguments":"{\"p\":2}""#),
+            piece(r#""name":"edit","arguments":"""#),
+            piece(r#""arguments":"{\"p\":3}""#),
+            piece(r#""name":"edit","arguments":"{}""#),
+            piece(r#""name":"edit","arguments":"""#),
+        ];
+        let lists = pieces.map(|piece| format!(r#"{{"tool_calls":[{piece}]}}"#));
+        check(&deltas(&lists.each_ref().map(String::as_str)), &calls);
+    }
+}
+
+#[test]
+fn the_way_calls_were_said_before_there_were_several() {
+    let call = expect![[r#"
+        call call-0-0 read {"p":1}
+        Normally
+    "#]];
+    check(
+        &deltas(&[
+            r#"{"role":"assistant","content":null,"function_call":{"name":"read","arguments":""}}"#,
+            r#"{"function_call":{"arguments":"{\"p\""}}"#,
+            r#"{"function_call":{"name":null,"arguments":":1}"}}"#,
+            r#"{"function_call":null}"#,
+            r#"{"function_call":{"name":"","arguments":""}}"#,
+        ]),
+        &call,
+    );
+    check(
+        r#"{"choices":[{"message":{"content":null,"function_call":{"name":"read","arguments":"{\"p\":1}"}},"finish_reason":"function_call"}]}"#,
+        &call,
+    );
+    // A call that is said in both ways is one.
+    check(
+        &deltas(&[
+            r#"{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}],"function_call":{"name":"read","arguments":"{\"p\":1}"}}"#,
+            r#"{"function_call":{"name":"read","arguments":"{\"p\":1}"}}"#,
+        ]),
+        &call,
+    );
+}
+
+#[test]
+fn a_call_that_names_no_tool_is_still_a_call() {
+    check(
+        &deltas(&[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"","arguments":"{\"p\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]}"#,
+            r#"{"tool_calls":[{"index":2,"type":"function"}]}"#,
+        ]),
+        &expect![[r#"
+            call a  {"p":1}
+            call call-0-1  {}
+            Normally
+        "#]],
+    );
+}
+
+#[test]
+fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+    let end = r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let whole = expect![[r#"
+        text a
+        usage 7 2
+        Normally
+    "#]];
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    for odd in [
+        "what?",
+        "{\"choices\":",
+        r#"{"error":{"message":"boom","code":500}}"#,
+        r#"{"object":"error","message":"boom"}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#,
+        r#"{"choices":7}"#,
+        r#"{"type":"unknown"}"#,
+    ] {
+        check(
+            &format!("data: {end}\n\nevent: odd\ndata: {odd}\n\ndata: {usage}\n\ndata: [DONE]\n\n"),
+            &whole,
+        );
+        check(&format!("data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\ndata: {odd}\n\n"), &whole);
+        check(&format!("data: {end}\n\ndata: {usage}\n\ndata: {odd}"), &whole);
+    }
+    let more = r#"{"choices":[{"delta":{"content":"b","tool_calls":[{"function":{"name":"read","arguments":"{}"}}]}}]}"#;
+    check(&format!("data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\ndata: {more}\n\n"), &whole);
+    check(&format!("data: {end}\ndata: {usage}\ndata: [DONE]\ndata: {more}\n\n"), &whole);
+}
+
+#[test]
+fn a_reply_that_has_ended_is_not_waited_for_without_end() {
+    let end = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+    for odd in ["data: what?\n\n".repeat(100_000), format!("data: {}", "x".repeat(17 * 1024 * 1024))] {
+        let mut decoder = crate::Decoder::new(crate::Api::Chat);
+        for piece in [end.as_bytes()].into_iter().chain(odd.as_bytes().chunks(64 * 1024)) {
+            assert_eq!(decoder.feed(piece, &mut |_| {}), Ok(()));
+        }
+        assert!(decoder.is_done());
+        assert_eq!(decoder.end(&mut |_| {}), Ok(crate::Finish::Normally));
+    }
+}
+
+#[test]
+fn characters_in_halves() {
+    check(
+        &deltas(&[
+            r#"{"content":"a\ud83e","reasoning":"\ud83d"}"#,
+            r#"{"content":""}"#,
+            r#"{"content":"\udd80b\ud83d","reasoning":"\ude00 hm"}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"p\":\"\ud83d"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\\ud83d"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\\ude00\ude00"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#,
+            r#"{"content":"c","reasoning":"\ude00"}"#,
+            r#"{"content":"\ud83d"}"#,
+        ]),
+        &expect![[r#"
+            thought 😀 hm�
+            text a🦀b�c�
+            call call-0-0 read {"p":"😀😀�"}
+            Normally
+        "#]],
+    );
+}
+
+#[test]
 fn ids_and_names_repeated_or_invented() {
     check(
         &deltas(&[

@@ -68,6 +68,59 @@ const INTERLEAVED: [&str; 22] = [
 ];
 
 #[test]
+fn characters_in_halves() {
+    check(
+        &message(
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm \ud83d"}}"#,
+                r#"{"type":"ping"}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"\ude00\ude00"}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"sig"}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+                r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"a\ud83e"}}"#,
+                r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"\udd80b\ud83d"}}"#,
+                r#"{"type":"content_block_stop","index":1}"#,
+                r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t","name":"read","input":{}}}"#,
+                r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"p\":\"\ud83d"}}"#,
+                r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"\ude00\\ud83d"}}"#,
+                r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"\\ude00\"}"}}"#,
+                r#"{"type":"content_block_stop","index":2}"#,
+            ],
+            "tool_use",
+        ),
+        &expect![[r#"
+            thought hm 😀�
+            text a🦀b�
+            call t read {"p":"😀😀"}
+            sealed {"type":"thinking","thinking":"hm 😀�","signature":"sig"}
+            sealed {"type":"text","n_bytes":9}
+            sealed {"type":"tool_use"}
+            usage 2312 89 cached 2000 written 300
+            Normally
+        "#]],
+    );
+}
+
+#[test]
+fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+    let whole = expect![[r#"
+        text a
+        usage 2312 89 cached 2000 written 300
+        Normally
+    "#]];
+    let text = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#;
+    let end = ended("end_turn");
+    for odd in
+        ["what?", r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, r#"{"type":7}"#]
+    {
+        let [head, tail] = [events(&[START, text, &end]), events(&[STOP])];
+        check(&format!("{head}data: {odd}\n\n{tail}"), &whole);
+        check(&format!("{head}{tail}data: {odd}\n\n{}", events(&[text])), &whole);
+    }
+}
+
+#[test]
 fn words_thoughts_and_calls_in_their_order() {
     check(
         &message(&INTERLEAVED, "tool_use"),

@@ -18,13 +18,59 @@ fn check(stream: &str, expected: &Expect) {
 /// Makes a stream of these events, spelled as the book has it.
 fn events(events: &[&str]) -> String {
     let kind = |event: &str| {
-        let event: serde_json::Value = serde_json::from_str(event).unwrap();
+        let event: serde_json::Value = serde_json::from_str(event).unwrap_or_default();
         event["type"].as_str().unwrap_or_default().to_owned()
     };
     events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", kind(event))).collect()
 }
 
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
+
+#[test]
+fn characters_in_halves() {
+    check(
+        &events(&[
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"rs","type":"reasoning","summary":[]}}"#,
+            r#"{"type":"response.reasoning_summary_text.delta","item_id":"rs","output_index":0,"summary_index":0,"delta":"hm \ud83d"}"#,
+            r#"{"type":"response.reasoning_summary_text.delta","item_id":"rs","output_index":0,"summary_index":0,"delta":"\ude00!\ude00"}"#,
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"rs","type":"reasoning","summary":[{"type":"summary_text","text":"hm \ud83d\ude00!\ude00?"}],"encrypted_content":"x"}}"#,
+            r#"{"type":"response.output_text.delta","item_id":"m","output_index":1,"content_index":0,"delta":"a\ud83e"}"#,
+            r#"{"type":"response.output_text.delta","item_id":"m","output_index":1,"content_index":0,"delta":"\udd80b\ud83d"}"#,
+            r#"{"type":"response.output_text.done","item_id":"m","output_index":1,"content_index":0,"text":"a\ud83e\udd80b\ud83dc"}"#,
+            r#"{"type":"response.output_item.added","output_index":2,"item":{"id":"f","type":"function_call","call_id":"c","name":"read","arguments":""}}"#,
+            r#"{"type":"response.function_call_arguments.delta","item_id":"f","output_index":2,"delta":"{\"p\":\"\ud83d"}"#,
+            r#"{"type":"response.function_call_arguments.delta","item_id":"f","output_index":2,"delta":"\ude00\\ud83d"}"#,
+            r#"{"type":"response.function_call_arguments.delta","item_id":"f","output_index":2,"delta":"\\ude00"}"#,
+            r#"{"type":"response.function_call_arguments.done","item_id":"f","output_index":2,"arguments":"{\"p\":\"\ud83d\ude00\\ud83d\\ude00\"}"}"#,
+            r#"{"type":"response.output_item.done","output_index":3,"item":{"id":"g","type":"function_call","call_id":"d","name":"read","arguments":{"p":"\ud83d"}}}"#,
+            r#"{"type":"response.output_text.delta","item_id":"n","output_index":4,"content_index":0,"delta":"z\ud83d"}"#,
+            COMPLETED,
+        ]),
+        &expect![[r#"
+            thought hm 😀!�?
+            text a🦀b�c
+
+            z�
+            call c read {"p":"😀😀"}
+            call d read {"p":"�"}
+            Normally
+        "#]],
+    );
+}
+
+#[test]
+fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+    let text = r#"{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"a"}"#;
+    for odd in ["what?", r#"{"type":"error","message":"no"}"#, text] {
+        check(
+            &format!("{}data: {odd}\n\n", events(&[text, COMPLETED])),
+            &expect![[r#"
+                text a
+                Normally
+            "#]],
+        );
+    }
+}
 
 #[test]
 fn a_reply_by_the_book() {

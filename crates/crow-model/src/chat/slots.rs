@@ -1,0 +1,156 @@
+//! Which call of a reply a piece belongs to. By the book a call has a number and its first piece an id and a name; servers
+//! leave out any of these, repeat them, or give all calls the same.
+
+/// Calls of one reply; a model that asks for more has lost its way, and the list stays bounded.
+const SLOTS_MAX: usize = 1024;
+
+/// The calls of a reply as far as they have come.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+}
+
+/// A piece of a call. What it does not say is empty.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece<'p> {
+    pub(super) index: Option<u64>,
+    pub(super) id: &'p str,
+    pub(super) name: &'p str,
+    pub(super) arguments: &'p str,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    index: Option<u64>,
+    pub(super) id: String,
+    pub(super) name: String,
+    arguments: Extent,
+    /// Its name came again when it was whole: either it was repeated, or another call of the same tool begins.
+    is_named_again: bool,
+}
+
+/// How far the JSON of a call's arguments has come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    #[default]
+    Blank,
+    Inside {
+        depth: u32,
+        in_string: bool,
+        is_escaped: bool,
+    },
+    Whole,
+}
+
+impl Slots {
+    /// Finds the call that a piece belongs to, or begins it; `None` where it says nothing, or there are too many.
+    pub(super) fn take(&mut self, piece: Piece<'_>) -> Option<(usize, &Slot)> {
+        let known = self.known(piece);
+        let place = match known.filter(|place| self.slots[*place].goes_on_with(piece)) {
+            Some(place) => place,
+            None if piece.is_empty() || self.slots.len() == SLOTS_MAX => return None,
+            None => {
+                let again =
+                    known.and_then(|place| self.slots.get_mut(place)).filter(|slot| slot.is_named_again);
+                let name = again.map(|slot| {
+                    slot.is_named_again = false;
+                    slot.name.clone()
+                });
+                let name = name.filter(|_| piece.name.is_empty()).unwrap_or_default();
+                self.slots.push(Slot { index: piece.index, name, ..Slot::default() });
+                self.slots.len() - 1
+            }
+        };
+        let slot = self.slots.get_mut(place)?;
+        slot.take(piece);
+        Some((place, slot))
+    }
+
+    /// Finds the latest call with the number or the id of a piece; without any the latest of all.
+    fn known(&self, piece: Piece<'_>) -> Option<usize> {
+        let has_id = |slot: &Slot| !piece.id.is_empty() && slot.id == piece.id;
+        let has_index = |slot: &Slot| slot.index == piece.index;
+        let last = self.slots.len().checked_sub(1);
+        match piece.index {
+            Some(_) => {
+                let named = self.slots.iter().rposition(|slot| has_index(slot) && has_id(slot));
+                named.or_else(|| self.slots.iter().rposition(has_index))
+            }
+            None => match self.slots.iter().rposition(has_id) {
+                Some(place) => Some(place),
+                None if piece.id.is_empty() => last,
+                // Some servers make up a new id for each piece, but name only the first.
+                None => last.filter(|last| piece.name.is_empty() && self.slots[*last].is_inside()),
+            },
+        }
+    }
+}
+
+impl Slot {
+    /// Whether a piece that has its number or its id is more of this call.
+    fn goes_on_with(&self, piece: Piece<'_>) -> bool {
+        let has_arguments = !piece.arguments.trim().is_empty();
+        let is_whole = self.arguments == Extent::Whole;
+        if piece.name.is_empty() {
+            return !(self.is_named_again && has_arguments);
+        }
+        let has_ids = !piece.id.is_empty() && !self.id.is_empty();
+        if has_ids && piece.id != self.id {
+            return false;
+        }
+        if self.name.is_empty() {
+            return !(is_whole && has_arguments);
+        }
+        // What has the same id is the same call, however often it comes.
+        self.name == piece.name && (has_ids || !is_whole || !has_arguments)
+    }
+
+    fn is_inside(&self) -> bool {
+        matches!(self.arguments, Extent::Inside { .. })
+    }
+
+    fn take(&mut self, piece: Piece<'_>) {
+        let is_named_again = !piece.name.is_empty() && piece.id.is_empty() && self.arguments == Extent::Whole;
+        self.is_named_again |= is_named_again && piece.name == self.name;
+        if self.id.is_empty() {
+            self.id.push_str(piece.id);
+        }
+        if self.name.is_empty() {
+            self.name.push_str(piece.name);
+        }
+        self.arguments = piece.arguments.bytes().fold(self.arguments, Extent::and);
+    }
+}
+
+impl Piece<'_> {
+    fn is_empty(self) -> bool {
+        self.id.is_empty() && self.name.is_empty() && self.arguments.trim().is_empty()
+    }
+}
+
+impl Extent {
+    /// Goes on with the next byte of the text. Only quotes and brackets count.
+    fn and(self, byte: u8) -> Self {
+        let inside = |depth, in_string| Self::Inside { depth, in_string, is_escaped: false };
+        match (self, byte) {
+            (Self::Blank, b'{' | b'[') => inside(1, false),
+            (Self::Blank, b'"') => inside(0, true),
+            (Self::Blank | Self::Whole, _) => self,
+            (Self::Inside { depth, in_string: true, is_escaped }, _) => match byte {
+                _ if is_escaped => inside(depth, true),
+                b'\\' => Self::Inside { depth, in_string: true, is_escaped: true },
+                b'"' if depth == 0 => Self::Whole,
+                b'"' => inside(depth, false),
+                _ => self,
+            },
+            (Self::Inside { depth, .. }, b'"') => inside(depth, true),
+            (Self::Inside { depth, .. }, b'{' | b'[') => inside(depth.saturating_add(1), false),
+            (Self::Inside { depth, .. }, b'}' | b']') if depth <= 1 => Self::Whole,
+            (Self::Inside { depth, .. }, b'}' | b']') => inside(depth - 1, false),
+            (Self::Inside { .. }, _) => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

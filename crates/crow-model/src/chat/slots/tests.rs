@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::{Piece, Slots};
+
+/// How a server tells its calls apart.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    /// Each call has a number of its own, all have 0, or none has any.
+    index: Index,
+    /// Each piece has the id of its call.
+    has_ids: bool,
+    repeats_names: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Index {
+    Own,
+    Zero,
+    Missing,
+}
+
+fn any_style() -> impl Strategy<Value = Style> {
+    (prop::sample::select(vec![Index::Own, Index::Zero, Index::Missing]), any::<bool>(), any::<bool>())
+        .prop_map(|(index, has_ids, repeats_names)| Style { index, has_ids, repeats_names })
+}
+
+/// A tool and its arguments, which are said in pieces of these lengths.
+type Call = (String, String, Vec<usize>);
+
+fn any_call() -> impl Strategy<Value = Call> {
+    let arguments = "\\{\"p\": \"([a-z{}\\[\\]]|\\\\\\\\|\\\\\"){0,6}\", \"q\": \\[\\{\\}, 1\\]\\}|\\{\\}";
+    ("read|edit", arguments, prop::collection::vec(0_usize..6, 1..8))
+}
+
+/// The pieces of a call: the first names it, and may say nothing else.
+fn pieces((_, arguments, lens): &Call) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = arguments.as_str();
+    for len in lens {
+        let (piece, after) = rest.split_at((*len).min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// The order in which pieces come: by turns where the server tells its calls apart, one after the other elsewhere.
+fn order(calls: &[Call], style: Style, turns: &[prop::sample::Index]) -> Vec<(usize, usize)> {
+    let mut left: Vec<Vec<(usize, usize)>> = calls
+        .iter()
+        .enumerate()
+        .map(|(call, spelled)| (0..pieces(spelled).len()).rev().map(|piece| (call, piece)).collect())
+        .collect();
+    let mut order = Vec::new();
+    // Calls begin in their order.
+    let is_apart = style.has_ids || style.index == Index::Own;
+    if is_apart {
+        order.extend(left.iter_mut().filter_map(Vec::pop));
+    }
+    let mut turns = turns.iter().cycle();
+    while left.iter().any(|pieces| !pieces.is_empty()) {
+        let open: Vec<usize> = (0..left.len()).filter(|call| !left[*call].is_empty()).collect();
+        let turn = turns.next().filter(|_| is_apart).map_or(0, |turn| turn.index(open.len()));
+        order.extend(left[open[turn]].pop());
+    }
+    order
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_leaves_out_its_calls_are_told_apart(
+        calls in prop::collection::vec(any_call(), 1..5),
+        style in any_style(),
+        turns in prop::collection::vec(any::<prop::sample::Index>(), 1..8),
+    ) {
+        let mut slots = Slots::default();
+        let mut heard: Vec<(String, String)> = Vec::new();
+        for (call, piece) in order(&calls, style, &turns) {
+            let (name, id) = (&calls[call].0, format!("id-{call}"));
+            let piece = Piece {
+                index: match style.index {
+                    Index::Own => u64::try_from(call).ok(),
+                    Index::Zero => Some(0),
+                    Index::Missing => None,
+                },
+                id: if style.has_ids { &id } else { "" },
+                name: if piece == 0 || style.repeats_names { name } else { "" },
+                arguments: pieces(&calls[call])[piece],
+            };
+            let Some((place, slot)) = slots.take(piece) else { continue };
+            heard.resize(heard.len().max(place + 1), Default::default());
+            heard[place].0.clone_from(&slot.name);
+            heard[place].1 += piece.arguments;
+        }
+        let meant: Vec<_> = calls.into_iter().map(|(name, arguments, _)| (name, arguments)).collect();
+        prop_assert_eq!(heard, meant);
+    }
+}
