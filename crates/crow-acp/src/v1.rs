@@ -128,7 +128,9 @@ fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpda
         ),
         Update::Report { message, text, outcome, next } => report::spelled(&message, text, (outcome, &next)),
         Update::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
-            wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
+            // What a reply thinks is a message of its own beside what it says.
+            wire::ContentChunk::new(text.into())
+                .message_id(wire::MessageId::new(format!("{message}-thought"))),
         ),
         Update::Call { .. }
         | Update::CallChanged { .. }

@@ -28,7 +28,7 @@ fn plain_answer() {
         "#,
         &expect![[r#"
             > prompt hello
-            < thought[msg-1] They greet.
+            < thought[msg-1-thought] They greet.
             < text[msg-1] Hello there.
             < usage 24/32000
             < title hello
@@ -391,7 +391,7 @@ fn replay_is_what_was_live() {
         "#,
         &expect![[r#"
             > prompt plan and read
-            < thought[msg-1] Plan first.
+            < thought[msg-1-thought] Plan first.
             < text[msg-1] A plan.
             < usage 15/32000
             < call call-1-0 todo "Plan" pending {"entries":[{"content":"Read","status":"in_progress"}]}
@@ -409,7 +409,7 @@ fn replay_is_what_was_live() {
             > kill
             > load
             < prompt[msg-0] plan and read
-            < thought[msg-1] Plan first.
+            < thought[msg-1-thought] Plan first.
             < text[msg-1] A plan.
             < usage 15/32000
             < call call-1-0 todo "Plan" completed {"entries":[{"content":"Read","status":"in_progress"}]} "the plan has 1 steps, 0 completed"

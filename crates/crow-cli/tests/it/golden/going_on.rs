@@ -20,7 +20,7 @@ fn a_reply_that_broke_off_is_gone_on_with() {
         "#,
         &expect![[r#"
             > prompt what is in it?
-            < thought[msg-1] First
+            < thought[msg-1-thought] First
             < text[msg-1] Let me 
             < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
             < text[msg-3] see.
@@ -35,7 +35,7 @@ fn a_reply_that_broke_off_is_gone_on_with() {
             > kill
             > load
             < prompt[msg-0] what is in it?
-            < thought[msg-1] First
+            < thought[msg-1-thought] First
             < text[msg-1] Let me 
             < text[msg-3] see.
             < call call-3-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
@@ -72,7 +72,7 @@ fn a_model_that_always_breaks_off_ends_the_turn() {
             > prompt count
             < text[msg-1] One
             < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
-            < thought[msg-3] Two
+            < thought[msg-3-thought] Two
             < thought[] the answer broke off; the model is asked to go on with it (2 of 3)⏎
             < text[msg-5] Three
             < thought[] the answer broke off; the model is asked to go on with it (3 of 3)⏎

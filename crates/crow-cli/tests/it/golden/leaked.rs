@@ -240,7 +240,7 @@ fn reasoning_in_the_text_is_a_thought() {
         "#,
         &expect![[r#"
             > prompt hello
-            < thought[msg-1] They greet.
+            < thought[msg-1-thought] They greet.
             < text[msg-1] Hello.
             < title hello
             = end_turn

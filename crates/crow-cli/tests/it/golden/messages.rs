@@ -26,7 +26,7 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
             = mode=ask model=scripted thought_level=low
             > prompt what does a.txt say?
             < config_option_update
-            < thought[msg-1] I must look.
+            < thought[msg-1-thought] I must look.
             < text[msg-1] I look.
             < usage 309/32000
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
@@ -36,7 +36,7 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
             < call call-3-0 read "Read b.txt" pending {"file_path":"b.txt"}
             < call call-3-0 in_progress
             < call call-3-0 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
-            < thought[msg-5] Apples.
+            < thought[msg-5-thought] Apples.
             < text[msg-5] It says apples.
             < usage 355/32000
             < title what does a.txt say?
@@ -103,20 +103,20 @@ fn a_cancelled_thought_goes_back_to_nobody() {
         "#,
         &expect![[r#"
             > prompt first
-            < thought[msg-1] Let me
+            < thought[msg-1-thought] Let me
             > cancel
             < title first
             = cancelled
             > prompt second
-            < thought[msg-3] So.
+            < thought[msg-3-thought] So.
             < text[msg-3] Done.
             = end_turn
             > kill
             > load
             < prompt[msg-0] first
-            < thought[msg-1] Let me
+            < thought[msg-1-thought] Let me
             < prompt[msg-2] second
-            < thought[msg-3] So.
+            < thought[msg-3-thought] So.
             < text[msg-3] Done.
             < title first
             = loaded

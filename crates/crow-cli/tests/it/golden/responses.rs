@@ -28,7 +28,7 @@ fn the_dialect_of_responses() {
         A_SESSION,
         &expect![[r#"
             > prompt what does a.txt say?
-            < thought[msg-1] They want a.txt.
+            < thought[msg-1-thought] They want a.txt.
             < text[msg-1] I look.
             < usage 39/32000
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
@@ -37,7 +37,7 @@ fn the_dialect_of_responses() {
             < call call-3-0 read "Read b.txt" pending {"file_path":"b.txt"}
             < call call-3-0 in_progress
             < call call-3-0 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
-            < thought[msg-5] Easy.
+            < thought[msg-5-thought] Easy.
             < text[msg-5] It says apples.
             < usage 55/32000
             < title what does a.txt say?
@@ -49,12 +49,12 @@ fn the_dialect_of_responses() {
             > kill
             > load
             < prompt[msg-0] what does a.txt say?
-            < thought[msg-1] They want a.txt.
+            < thought[msg-1-thought] They want a.txt.
             < text[msg-1] I look.
             < usage 39/32000
             < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             < call call-3-0 read "Read b.txt" failed {"file_path":"b.txt"} "could not read b.txt: it does not exist; near names in that folder: a.txt"
-            < thought[msg-5] Easy.
+            < thought[msg-5-thought] Easy.
             < text[msg-5] It says apples.
             < usage 55/32000
             < prompt[msg-6] thanks
