@@ -5,7 +5,7 @@
 #![no_main]
 
 use crow_core::{
-    Arguments,
+    Arguments, DoubtKind,
     repair::{check_against, read_arguments},
 };
 use libfuzzer_sys::fuzz_target;
@@ -62,6 +62,34 @@ fn check_text(text: &str) -> Map<String, Value> {
     value
 }
 
+/// Closes the brackets that a text leaves open.
+fn closed(text: &str) -> String {
+    let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
+    for char in text.chars() {
+        match char {
+            _ if std::mem::take(&mut is_escaped) => {}
+            '\\' if in_string => is_escaped = true,
+            '"' => in_string = !in_string,
+            '{' if !in_string => open.push('}'),
+            '[' if !in_string => open.push(']'),
+            '}' | ']' if !in_string => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.iter().rev().fold(text.to_owned(), |text, bracket| text + &bracket.to_string())
+}
+
+/// Where only brackets are missing behind a beginning of JSON, they alone make the same of it.
+fn check_brackets(beginning: &str, read: &Arguments) {
+    if let Arguments::Repaired { value, doubt: Some(doubt) } = read
+        && doubt.kind == DoubtKind::BracketsMissing
+    {
+        let closed = closed(beginning);
+        let Arguments::Valid(again) = read_arguments(&closed) else { panic!("{closed} is not valid") };
+        assert!(agree(&Value::Object(again), &Value::Object(value.clone())), "{closed}");
+    }
+}
+
 /// A beginning of JSON is in doubt wherever it ends; so it is when JSON was encoded again or has a fence before it.
 fn check_beginnings(object: &str, cut: usize) {
     let encoded = Value::from(object).to_string();
@@ -69,6 +97,9 @@ fn check_beginnings(object: &str, cut: usize) {
         let cut = (0..=cut % whole.len()).rev().find(|cut| whole.is_char_boundary(*cut)).unwrap_or_default();
         let beginning = read_arguments(&whole[..cut]);
         assert!(!is_runnable(&beginning), "{:?} is read as {beginning:?}", &whole[..cut]);
+        if whole.starts_with('{') {
+            check_brackets(&whole[..cut], &beginning);
+        }
     }
 }
 

@@ -40,12 +40,27 @@ fn pieces<'a>(mut bytes: &'a [u8], lengths: &[u8]) -> Vec<&'a [u8]> {
     pieces
 }
 
+/// Calls that are taken of one reply.
+const CALLS_MAX: usize = 128;
+
+/// What no text is left with: the marks of halves.
+fn is_mark(char: char) -> bool {
+    char == '\u{10FFFE}'
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return };
     let (head, bytes) = (&data[..end], &data[end + 1..]);
     let Some((dialect, lengths)) = head.split_first() else { return };
     let api = Api::ALL[usize::from(*dialect) % Api::ALL.len()];
     let whole = heard(api, [bytes]);
+    let (_, reply, _) = &whole;
+    assert!(reply.calls.len() <= CALLS_MAX);
+    // A noncharacter that was sent stays one; where none was, none may come out.
+    if !bytes.contains(&0xF4) && !bytes.to_ascii_lowercase().windows(4).any(|escape| escape == b"udbf") {
+        let texts = [&reply.thought, &reply.text].into_iter().chain(reply.calls.iter().map(|call| &call.name));
+        assert!(!texts.into_iter().any(|text| text.contains(is_mark)), "{reply:?}");
+    }
     assert_eq!(heard(api, bytes.chunks(1)), whole);
     if !lengths.is_empty() {
         assert_eq!(heard(api, pieces(bytes, lengths)), whole);
