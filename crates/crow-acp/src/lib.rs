@@ -7,6 +7,7 @@ mod abilities;
 mod client;
 mod editor;
 mod form;
+mod greeting;
 mod incoming;
 mod outbox;
 mod program;

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::abilities::Said;
+use crate::greeting::HandshakeGate;
 use crate::incoming::{About, Answer, Incoming, Ticket, Which};
 use crate::outbox::{Client, Outbox};
 use crate::transport::Lines;
@@ -59,19 +60,22 @@ impl Drop for Closing {
     }
 }
 
-/// Gives each update's credit back as its line leaves the SDK, and says in our words what the SDK refuses by
-/// itself.
+/// Gives each update's credit back as its line leaves the SDK, says in our words what the SDK refuses by itself, and
+/// keeps from it what a client sends before its `initialize` is answered.
 fn counted(lines: Lines, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
     let gone = outbox.clone();
     let end = stream::poll_fn(move |_| {
         gone.on_gone();
         Poll::Ready(None)
     });
+    let gate = Arc::new(HandshakeGate::new());
+    let incoming = gate.clone().hold_back(lines.incoming);
     let outgoing = lines.outgoing.with(move |line: String| {
+        gate.on_outgoing(&line);
         let line = if outbox.on_line(&line) { line } else { v1::with_kind(line) };
         std::future::ready(Ok::<_, io::Error>(line))
     });
-    sdk::Lines::new(outgoing, lines.incoming.chain(end).boxed())
+    sdk::Lines::new(outgoing, incoming.chain(end).boxed())
 }
 
 type Responder<T> = sdk::Responder<T, sdk::V1>;

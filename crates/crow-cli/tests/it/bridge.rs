@@ -14,6 +14,7 @@ use crow_testkit::{ModelServer, client::World, leash::Leash};
 use expect_test::{Expect, expect};
 use futures_util::SinkExt;
 use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use self::peer::{Client, Server, command};
@@ -412,6 +413,33 @@ async fn a_whole_turn_goes_through_the_bridge_and_over_acp_listen() {
     );
     assert_eq!(bridged.0, bridged.1);
     assert_eq!(bridged, served);
+}
+
+#[tokio::test]
+async fn what_is_sent_right_behind_hello_over_acp_listen_is_answered_after_it() {
+    let world = nowhere();
+    let project = world.project();
+    let server = Server::start(world, &["acp", "--listen", "127.0.0.1:0"]);
+    let mut client = server.client().await;
+    let asked = [
+        ("initialize", json!({"protocolVersion": 1})),
+        ("session/list", json!({})),
+        ("session/new", json!({"cwd": project, "mcpServers": []})),
+    ];
+    for (method, params) in &asked {
+        client
+            .say(json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).to_string())
+            .await;
+    }
+    let mut answered = Vec::new();
+    while answered.len() < asked.len() {
+        let said: Value = serde_json::from_str(&client.hear().await).expect("it is a message");
+        assert_eq!(said.get("error"), None, "{said}");
+        answered.extend(said["id"].as_str().map(str::to_owned));
+    }
+    assert_eq!(answered[0], "initialize");
+    answered.sort();
+    assert_eq!(answered, ["initialize", "session/list", "session/new"]);
 }
 
 #[tokio::test]

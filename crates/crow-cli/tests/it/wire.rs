@@ -254,6 +254,32 @@ fn hello_in_any_order_and_with_any_version() {
     );
 }
 
+/// Nothing obliges a client to wait for an answer before it asks the next thing.
+#[test]
+fn what_is_sent_right_behind_hello_is_answered_after_it() {
+    check(
+        r#"
+        ask hello initialize {"protocolVersion":1}
+        ask list session/list {}
+        ask fly session/fly {}
+        ask again initialize {"protocolVersion":1}
+        ask last session/list {}
+        got last
+        got hello
+        got list
+        got fly
+        got again
+        "#,
+        &expect![[r#"
+            last = 
+            hello = version 1
+            list = 
+            fly ! -32601 invalid_value: There is no method session/fly. `initialize` tells what there is.
+            again = version 1
+        "#]],
+    );
+}
+
 #[test]
 fn unknown_names_and_wrong_types() {
     check(
