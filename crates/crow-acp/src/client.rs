@@ -7,6 +7,7 @@ mod opened;
 mod tests;
 mod wanted;
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -73,7 +74,7 @@ pub struct Prompted {
 pub struct Connection {
     agent: sdk::v1::ConnectionTo<sdk::Agent>,
     abilities: AgentAbilities,
-    why_gone: Arc<OnceLock<String>>,
+    why_gone: Arc<OnceLock<Failure>>,
 }
 
 impl Connection {
@@ -216,20 +217,25 @@ fn paced(lines: IncomingLines) -> IncomingLines {
 }
 
 /// Makes an end of a broken connection, and keeps why: what was heard before it is still to be told.
-fn ended(lines: IncomingLines, why: Arc<OnceLock<String>>) -> IncomingLines {
+fn ended(lines: IncomingLines, why: Arc<OnceLock<Failure>>) -> IncomingLines {
     let lines = lines.scan((), move |(), line| {
-        let line = line.map_err(|error| why.set(error.to_string())).ok();
+        let line = line.map_err(|error| why.set(broken(&error))).ok();
         std::future::ready(line.map(Ok))
     });
     lines.boxed()
 }
 
-fn gone(why: &OnceLock<String>) -> Failure {
-    let sentence = match why.get() {
-        Some(why) => format!("The agent has gone: {why}."),
-        None => "The agent has gone.".to_owned(),
-    };
-    Failure::new(FailureKind::Connection, sentence)
+/// Makes a failure of what broke a connection.
+fn broken(error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::InvalidData {
+        return Failure::new(FailureKind::Protocol, format!("The agent does not speak ACP: {error}."));
+    }
+    Failure::new(FailureKind::Connection, format!("The agent has gone: {error}."))
+}
+
+fn gone(why: &OnceLock<Failure>) -> Failure {
+    let unknown = || Failure::new(FailureKind::Connection, "The agent has gone.".to_owned());
+    why.get().cloned().unwrap_or_else(unknown)
 }
 
 fn silent() -> Failure {

@@ -1,6 +1,7 @@
 //! An agent that is a program of ours: started, spoken to on its pipes, and never left behind. What it says that is
 //! no message is kept from the protocol.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use crow_process::{
     Command, Companion, Confine, Ended, Groups, Pipes, SpawnError, Stderr, Warden, accompany,
 };
 use futures_util::{StreamExt, sink, stream};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use serde::{Deserialize, de::IgnoredAny};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +21,13 @@ const END_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Of what a program says that is no message, a line is enough to tell what went wrong.
 const STRAY_CHARS_MAX: usize = 200;
+
+/// A banner and a few warnings are shorter; what prints more before its first answer is another program.
+const BABBLE_LINES_MAX: usize = 20;
+const BABBLE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Lines of it that an error shows.
+const BABBLE_SHOWN: usize = 3;
 
 /// Starts agents, and ends them all with this process.
 #[derive(Debug, Clone, Default)]
@@ -104,36 +113,115 @@ fn lines(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -
         }
     });
     // At the end its state is dropped, and with it the guard.
-    let incoming = stream::unfold((BufReader::new(stdout), end), move |(mut stdout, end)| {
+    let reading = (BufReader::new(stdout), Babble::default(), end);
+    let incoming = stream::unfold(reading, move |(mut stdout, mut babble, end)| {
         let stray = stray.clone();
-        async move { Some((message(&mut stdout, &stray).await?, (stdout, end))) }
+        async move { Some((message(&mut stdout, &stray, &mut babble).await?, (stdout, babble, end))) }
     });
     Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }
 }
 
 /// Reads the next line that may be a message; nothing more comes after the end.
 async fn message(
-    stdout: &mut BufReader<ChildStdout>,
+    stdout: &mut (impl AsyncBufRead + Unpin),
     stray: &OnceLock<String>,
-) -> Option<std::io::Result<String>> {
+    babble: &mut Babble,
+) -> Option<io::Result<String>> {
     loop {
-        let mut line = Vec::new();
-        match stdout.take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await {
-            Ok(0) => return None,
-            Ok(_) => {}
-            Err(error) => return Some(Err(error)),
+        if let Some(error) = babble.given_up() {
+            return Some(Err(error));
         }
-        let is_whole = line.last() == Some(&b'\n') || (line.len() as u64) < LINE_BYTES_MAX;
+        let mut line = Vec::new();
+        let mut bytes_max = if babble.has_answered { LINE_BYTES_MAX } else { BABBLE_BYTES_MAX };
+        if let Err(error) = stdout.take(bytes_max).read_until(b'\n', &mut line).await {
+            return Some(Err(error));
+        }
+        if line.first() == Some(&b'{') && line.len() as u64 == bytes_max && line.last() != Some(&b'\n') {
+            // A message may be that long.
+            if let Err(error) = stdout.take(LINE_BYTES_MAX - bytes_max).read_until(b'\n', &mut line).await {
+                return Some(Err(error));
+            }
+            bytes_max = LINE_BYTES_MAX;
+        }
+        if line.is_empty() {
+            return None;
+        }
+        let is_whole = line.last() == Some(&b'\n') || (line.len() as u64) < bytes_max;
         let text = String::from_utf8_lossy(&line);
         let text = text.trim();
-        if is_whole && text.starts_with('{') {
+        let may_be_message = is_whole && text.starts_with('{');
+        if may_be_message && babble.is_message(text) {
             return Some(Ok(text.to_owned()));
         }
-        if !text.is_empty() && stray.get().is_none() {
+        if !may_be_message {
+            babble.n_bytes += line.len() as u64;
+        }
+        if !text.is_empty() {
             let start: String = text.chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX).collect();
             tracing::info!("an agent said what is no message: {start}");
-            // Whoever was first tells as much.
-            let _ = stray.set(start);
+            // The first one tells as much as all of them.
+            drop(stray.set(start.clone()));
+            babble.add(start);
+        }
+        if may_be_message {
+            return Some(Ok(text.to_owned()));
         }
     }
 }
+
+/// What an agent printed that is no message, until it has answered for the first time.
+#[derive(Debug, Default)]
+struct Babble {
+    has_answered: bool,
+    n_lines: usize,
+    n_bytes: u64,
+    first: Vec<String>,
+}
+
+/// What is looked at of a message.
+#[derive(Deserialize)]
+struct Envelope {
+    jsonrpc: Option<IgnoredAny>,
+    method: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+impl Babble {
+    /// Whether an object has the shape of a message, which is not looked at once there was an answer: many programs
+    /// log objects.
+    fn is_message(&mut self, text: &str) -> bool {
+        if self.has_answered {
+            return true;
+        }
+        // What is no JSON is answered as such.
+        let Ok(message) = serde_json::from_str::<Envelope>(text) else { return true };
+        let is_answer = message.result.is_some() || (message.error.is_some() && message.jsonrpc.is_some());
+        self.has_answered = is_answer;
+        is_answer || message.jsonrpc.is_some() || message.method.is_some()
+    }
+
+    fn add(&mut self, line: String) {
+        self.n_lines += 1;
+        if self.first.len() < BABBLE_SHOWN {
+            self.first.push(line);
+        }
+    }
+
+    /// Why nothing more is read of it, when it has had its chance.
+    fn given_up(&self) -> Option<io::Error> {
+        let is_over = self.n_lines >= BABBLE_LINES_MAX || self.n_bytes >= BABBLE_BYTES_MAX;
+        if self.has_answered || !is_over {
+            return None;
+        }
+        let said = self.first.join("; ");
+        let why = match self.n_lines {
+            1 => format!("it printed {} bytes that are no message of the protocol: {said}", self.n_bytes),
+            n => format!("it printed {n} lines, and none is a message of the protocol; the first: {said}"),
+        };
+        Some(io::Error::new(io::ErrorKind::InvalidData, why))
+    }
+}
+
+#[cfg(test)]
+mod tests;

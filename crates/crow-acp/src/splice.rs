@@ -25,7 +25,14 @@ pub async fn splice(client: Lines, agent: Lines) -> Left {
 
 async fn pass_on(mut from: IncomingLines, to: Outgoing, (speaker, hearer): (Left, Left)) -> Left {
     let mut to = Some(to);
-    while let Some(Ok(line)) = from.next().await {
+    while let Some(line) = from.next().await {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::warn!(?speaker, %error, "nothing more is passed on");
+                break;
+            }
+        };
         let Some(open) = &mut to else { continue };
         if open.send(line).await.is_err() {
             match hearer {

@@ -115,7 +115,8 @@ pub(super) async fn ended(program: Option<AgentProgram>, broke: Option<&Broke>) 
         Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),
         Some(ProgramEnded::TimedOut | ProgramEnded::Cancelled) | None => String::new(),
     };
-    if let Some(stray) = end.stray {
+    let is_told = |stray: &str| matches!(broke, Some(Broke::Failed(why)) if why.contains(stray));
+    if let Some(stray) = end.stray.filter(|stray| !is_told(stray)) {
         text.push_str(&format!(" It said what is no message of the protocol: {stray}"));
     }
     if !end.stderr.is_empty() {

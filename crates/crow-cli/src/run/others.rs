@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crow_acp::{AgentEnd, Launcher};
-use crow_core::{AgentReach, AgentServer, FailureKind};
+use crow_core::{AgentReach, AgentServer, Failure, FailureKind};
 use crow_process::{Command, Ended};
 use tokio::time::{Instant, timeout};
 
@@ -109,9 +109,15 @@ fn told(name: &str, broken: &Broken, by_itself: Option<Ended>, end: &AgentEnd) -
     };
     let lines: Vec<&str> = end.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
+    let is_told = |stray: &str| {
+        let Failure { kind, sentence } = broken.failure();
+        *kind == FailureKind::Protocol && sentence.contains(stray)
+    };
     match (last, &end.stray) {
-        ([], None) => {}
-        ([], Some(stray)) => text += &format!("; it said {stray:?}, which is no message of the protocol"),
+        ([], Some(stray)) if !is_told(stray) => {
+            text += &format!("; it said {stray:?}, which is no message of the protocol");
+        }
+        ([], _) => {}
         (last, _) => text += &format!("; it complained: {}", last.join("; ")),
     }
     let exit = Exit::new(Code::Failed, one_line(&text));

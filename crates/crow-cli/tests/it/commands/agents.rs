@@ -126,6 +126,23 @@ fn an_agent_is_driven() {
 }
 
 #[test]
+fn a_program_that_is_no_agent_is_given_up_at_once() {
+    let script =
+        "for n in 1 2 3 4 5 6; do echo a $n; echo b; echo c; echo d; done; while :; do read line; done";
+    let babbler = json!({"command": "sh", "args": ["-c", script]});
+    let stage = Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {babbler}\n"));
+    check(
+        &stage,
+        "crow run --agent other hi",
+        &expect![[r#"
+        exit 1
+        error: the agent other cannot be driven: the agent does not speak ACP: it printed 20 lines, and none is a message of the protocol; the first: a 1; b; c
+        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+    "#]],
+    );
+}
+
+#[test]
 fn the_folder_of_an_agent_elsewhere() {
     let (command, args) = agent::command("commands::agents::agent", &[]);
     let other = json!({ "command": command, "args": args, "cwd": "/far/project" });

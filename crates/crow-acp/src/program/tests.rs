@@ -1,0 +1,100 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Shows what is read of an agent that prints this.
+async fn check(printed: &str, expected: &Expect) {
+    let (mut stdout, stray, mut babble) =
+        (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+    let mut shown = String::new();
+    while let Some(read) = message(&mut stdout, &stray, &mut babble).await {
+        match read {
+            Ok(line) => shown += &format!("{line}\n"),
+            Err(error) => {
+                shown += &format!("! {:?}: {error}\n", error.kind());
+                break;
+            }
+        }
+    }
+    shown += &format!("{:?}\n", stray.get());
+    expected.assert_eq(&shown);
+}
+
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
+
+#[tokio::test]
+async fn a_program_that_speaks_no_protocol_is_given_up() {
+    let lines: String = (1..100).map(|n| format!("noise {n}\n\n")).collect();
+    check(
+        &lines,
+        &expect![[r#"
+            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: noise 1; noise 2; noise 3
+            Some("noise 1")
+        "#]],
+    )
+    .await;
+    let log = "{\"level\":\"info\"}\n".repeat(40);
+    check(
+        &log,
+        &expect![[r#"
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            {"level":"info"}
+            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: {"level":"info"}; {"level":"info"}; {"level":"info"}
+            Some("{\"level\":\"info\"}")
+        "#]],
+    )
+    .await;
+    let endless = "jsonrpc".to_owned() + &"a".repeat(3 * 1024 * 1024);
+    let (mut stdout, stray, mut babble) =
+        (BufReader::new(endless.as_bytes()), OnceLock::new(), Babble::default());
+    let read = message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err();
+    assert!(
+        read.to_string()
+            .starts_with("it printed 1048576 bytes that are no message of the protocol: jsonrpcaaa"),
+        "{read}"
+    );
+}
+
+#[tokio::test]
+async fn a_banner_is_passed_by() {
+    let banner = "Welcome\n".repeat(19);
+    let asks = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
+    check(
+        &format!("{banner}{asks}\n{ANSWER}\n{}{ANSWER}", "said too much\n".repeat(500)),
+        &expect![[r#"
+            {"jsonrpc":"2.0","id":1,"method":"x"}
+            {"jsonrpc":"2.0","id":0,"result":{}}
+            {"jsonrpc":"2.0","id":0,"result":{}}
+            Some("Welcome")
+        "#]],
+    )
+    .await;
+    // What is asked of us is no answer yet.
+    check(
+        &format!("{banner}{asks}\none more\n{ANSWER}"),
+        &expect![[r#"
+            {"jsonrpc":"2.0","id":1,"method":"x"}
+            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: Welcome; Welcome; Welcome
+            Some("Welcome")
+        "#]],
+    )
+    .await;
+}
