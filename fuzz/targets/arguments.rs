@@ -6,7 +6,7 @@
 
 use crow_core::{
     Arguments, DoubtKind,
-    repair::{check_against, read_arguments},
+    repair::{check_against, read_arguments, resolve_names},
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
@@ -103,10 +103,27 @@ fn check_beginnings(object: &str, cut: usize) {
     }
 }
 
+/// The parameters of a tool of ours.
+fn edit_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({"properties": {"file_path": text, "old_string": text, "new_string": text, "replace_all": {"type": "boolean"}}})
+}
+
+/// What a call says under any name is there afterwards, or the call is refused; and the names are settled then.
+fn check_names(value: &Map<String, Value>) {
+    let Ok(resolved) = resolve_names("edit", &edit_schema(), value) else { return };
+    assert!(resolved.len() <= value.len());
+    assert_eq!(resolve_names("edit", &edit_schema(), &resolved), Ok(resolved.clone()));
+    for (name, given) in &edit_schema()["properties"].as_object().cloned().unwrap_or_default() {
+        assert!(!value.contains_key(name) || value[name].is_null() || resolved.contains_key(name), "{given}");
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (head, text) = text.split_once('\n').unwrap_or(("", text));
     let value = check_text(text);
+    check_names(&value);
     if let Ok(fitting) = check_against(&schema(), &value) {
         assert_eq!(check_against(&schema(), &fitting), Ok(fitting));
     }

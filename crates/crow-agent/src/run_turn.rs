@@ -306,7 +306,9 @@ impl TurnCx<'_> {
         tools: &ToolSet,
         turn: &mut Turn,
     ) -> Result<Next, Failure> {
-        let (reply, draft) = self.ask(&talk.transcript, tools).await;
+        let (mut reply, draft) = self.ask(&talk.transcript, tools).await;
+        // From here on everybody sees the names that the tools know.
+        reply.calls = reply.calls.iter().map(|call| tools.tools.resolved(call)).collect();
         let next = turn.on_reply(&reply);
         // A call that it was cut in tells of it with its result.
         let is_too_large = reply.ended == Ended::SizeLimit && reply.calls.is_empty();

@@ -1,9 +1,11 @@
 //! Reads a call's arguments as models really write them. Repairs syntax only, and must never know which tool
 //! is called: it says what was certain, and the caller decides what may run.
 
+mod aliases;
 mod closer;
 mod malformed;
 mod markup;
+mod names;
 mod paths;
 mod schema;
 
@@ -11,6 +13,7 @@ use serde_json::{Map, Value, error::Category};
 
 use crate::{Arguments, Doubt, DoubtKind, Place};
 
+pub use names::resolve_names;
 pub use schema::check_against;
 
 /// Objects were seen encoded twice; beyond that nobody means an object.

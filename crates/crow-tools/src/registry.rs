@@ -123,6 +123,17 @@ impl Tools {
         Ok(())
     }
 
+    /// Gives a call with its arguments as its tool reads them. One that [`Self::run`] would refuse stays as it is.
+    pub fn resolved(&self, call: &Call) -> Call {
+        let fitted = self.find(&call.name).and_then(|tool| fitting(tool, call).ok());
+        let arguments = match (&call.arguments, fitted) {
+            (Arguments::Valid(_), Some(value)) => Arguments::Valid(value),
+            (Arguments::Repaired { doubt, .. }, Some(value)) => Arguments::Repaired { value, doubt: *doubt },
+            (arguments, _) => arguments.clone(),
+        };
+        Call { arguments, ..call.clone() }
+    }
+
     /// Says what a call would do. A call that [`Self::run`] would refuse touches nothing.
     pub fn facets(&self, call: &Call, workspace: &Workspace) -> Facets {
         let Some(tool) = self.find(&call.name) else {
@@ -192,5 +203,12 @@ fn fitting(tool: &dyn Tool, call: &Call) -> Result<Map<String, Value>, Refusal> 
         Arguments::Valid(value) | Arguments::Repaired { value, .. } => value,
         Arguments::Unreadable { why } => return Err(refuse(why)),
     };
-    repair::check_against(&tool.spec().parameters, arguments).map_err(|sentence| refuse(&sentence))
+    let ToolSpec { name, parameters, .. } = tool.spec();
+    let fitted = match tool.server() {
+        None => repair::resolve_names(name, parameters, arguments)
+            .and_then(|arguments| repair::check_against(parameters, &arguments)),
+        // What a server makes of names that it did not list is its own affair.
+        Some(_) => repair::check_against(parameters, arguments),
+    };
+    fitted.map_err(|sentence| refuse(&sentence))
 }

@@ -97,7 +97,7 @@ fn an_earlier_session_is_found_and_read_without_a_question() {
         &expect![[r#"
             < text[msg-1] The parser stands in src/parse.rs.
             < title where is the parser?
-            < call call-1-0 query_memory "Search earlier sessions for parser" pending {"query":"parser","search_type":"semantic"}
+            < call call-1-0 query_memory "Search earlier sessions for parser" pending {"query":"parser"}
             < call call-1-0 in_progress
             < call call-1-0 completed "A record of earlier sessions; …
             < call call-3-0 query_session "Read session $FIRST" pending {"session_id":"$FIRST"}

@@ -49,6 +49,48 @@ async fn wrong_calls() {
     "#]]).await;
 }
 
+#[tokio::test]
+async fn names_of_other_agents() {
+    let setup = |project: &std::path::Path| std::fs::write(project.join("a.txt"), "one\ntwo\n").unwrap();
+    let edit = |call: Value| ("edit", call);
+    let calls = [
+        ("read", json!({"filePath": "a.txt", "start_line": "2"})),
+        edit(json!({"path": "a.txt", "old_str": "two", "new_str": "2", "explanation": "shorter"})),
+        edit(json!({"path": "a.txt", "old_str": "one", "new_str": "1", "replace_al": true})),
+        edit(json!({"path": "b.txt", "file_path": "a.txt", "old_string": "one", "new_string": "1"})),
+        ("write", json!({"filename": "b.txt", "contents": "b"})),
+        ("grep", json!({"regex": "^2", "directory": ".", "-n": true})),
+        ("glob", json!({"pattern": "*.txt", "dir": ".", "max_results": 3})),
+        ("todo", json!({"todos": [{"content": "a", "status": "pending", "activeForm": "doing a"}]})),
+        ("terminal", json!({"cmd": "echo hi", "shell": "zsh"})),
+    ];
+    check(setup, &calls, expect![[r#"
+        > Read a.txt Read Reads(["$DIR/project/a.txt"])
+        Done:      2	two
+        > Edit a.txt Edit Writes(["$DIR/project/a.txt"])
+        Done: edited a.txt in 1 place; match: exact
+             1	one
+             2	2
+        client: Diff { path: "$DIR/project/a.txt", old: Some("one\ntwo\n"), new: "one\n2\n" }
+        > edit Edit Nothing
+        Failed: `edit` was not run: there is no parameter `replace_al`, did you mean `replace_all`? (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
+        > edit Edit Nothing
+        Failed: `edit` was not run: `path` and `file_path` mean the same, `file_path`, and say different things; give one of them
+        > Write b.txt Edit Writes(["$DIR/project/b.txt"])
+        Done: created b.txt: 1 line
+        client: Diff { path: "$DIR/project/b.txt", old: None, new: "b" }
+        > Search `^2` Search Reads(["$DIR/project"])
+        Done: a.txt:2: 2
+        > glob Search Nothing
+        Failed: `glob` was not run: there is no parameter `max_results` (it takes `pattern`, `path`)
+        > Plan Think Nothing
+        Done: the plan has 1 steps, 0 completed
+        plan: [PlanEntry { text: "a", status: Pending, priority: Medium, meta: None }]
+        > terminal Execute Nothing
+        Failed: `terminal` was not run: there is no parameter `shell` (it takes `command`, `timeout`, `is_input`, `reset`, `background`, `job`)
+    "#]]).await;
+}
+
 /// What a tool of somebody else's is given counts as harm.
 struct Foreign(ToolSpec);
 

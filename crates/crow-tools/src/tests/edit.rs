@@ -237,7 +237,7 @@ async fn hostile_arguments() {
         a number: Failed: `edit` was not run: `old_string` must be a string, not the array []; `new_string` must be a string, not the object {"a":1}
         null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
         a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
-        an unknown one: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
+        an unknown one: Failed: `edit` was not run: there is no parameter `force` (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
         a zero byte in the path: Failed: could not use the path `a b`: no path holds a zero byte
         an empty path: Failed: could not read .: it is a folder; list it with `glob`
         a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):

@@ -193,7 +193,7 @@ fn a_model_that_is_asked_to_write_its_calls() {
         model-config: tool_calls: text
         file a.txt "apples\n"
         model: text "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\"" | text ": {\"file_path\": \"a.txt\"}}\n</tool_call>"
-        model: text "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>"
+        model: text "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"offset\": 1}}\n</tool_call>"
         model: text "It says apples."
         model: text "You are welcome."
         > prompt what does a.txt say?
@@ -207,7 +207,7 @@ fn a_model_that_is_asked_to_write_its_calls() {
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tapples\n"
-            < call call-3-0 read "read" pending {"path":"a.txt"}
+            < call call-3-0 read "read" pending {"offset":1}
             < call call-3-0 in_progress
             < call call-3-0 failed "`read` was not run: `file_path` is missing; it must be a string"
             < text[msg-5] It says apples.
@@ -219,7 +219,7 @@ fn a_model_that_is_asked_to_write_its_calls() {
             model saw user: "what does a.txt say?"
             model saw assistant: "I look.\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"file_path\":\"a.txt\"}}\n</tool_call>"
             model saw user: "<tool_result name=\"read\">\n     1\tapples\n</tool_result>"
-            model saw assistant: "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n</tool_call>"
+            model saw assistant: "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"offset\":1}}\n</tool_call>"
             model saw user: "<tool_result name=\"read\">\n`read` was not run: `file_path` is missing; it must be a string\n</tool_result>"
             model saw assistant: "It says apples."
             model saw user: "thanks"

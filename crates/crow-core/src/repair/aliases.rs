@@ -1,0 +1,352 @@
+//! The names that models bring along from the tools of other agents, and what they are here. Knows the parameters of
+//! Crow's own tools and nothing else of them.
+
+/// Other names for one parameter.
+pub(super) struct Aliases {
+    pub(super) parameter: &'static str,
+    /// The tools whose parameter is meant; none means all that have one of that name.
+    pub(super) tools: &'static [&'static str],
+    /// The names, in snake case.
+    pub(super) names: &'static [&'static str],
+}
+
+const fn all(parameter: &'static str, names: &'static [&'static str]) -> Aliases {
+    Aliases { parameter, tools: &[], names }
+}
+
+const fn of(
+    tools: &'static [&'static str],
+    parameter: &'static str,
+    names: &'static [&'static str],
+) -> Aliases {
+    Aliases { parameter, tools, names }
+}
+
+const TASKS: &[&str] = &["task_send", "task_read", "task_cancel"];
+const LISTS: &[&str] = &["grep", "web_search", "query_memory", "query_session"];
+
+/// Each means one thing only for the tool it is given to; what also has another meaning is left out.
+pub(super) const ALIASES: &[Aliases] = &[
+    all(
+        "file_path",
+        &[
+            "path",
+            "file",
+            "filename",
+            "fname",
+            "target_file",
+            "target_path",
+            "absolute_path",
+            "relative_path",
+            "abs_path",
+            "full_path",
+        ],
+    ),
+    of(
+        &["read"],
+        "offset",
+        &[
+            "start_line",
+            "line_start",
+            "from_line",
+            "first_line",
+            "line",
+            "line_number",
+            "start",
+            "start_line_number",
+            "starting_line",
+            "start_line_one_indexed",
+        ],
+    ),
+    of(
+        &["read"],
+        "limit",
+        &[
+            "max_lines",
+            "num_lines",
+            "n_lines",
+            "number_of_lines",
+            "line_count",
+            "line_limit",
+            "lines",
+            "count",
+        ],
+    ),
+    of(
+        &["write"],
+        "content",
+        &[
+            "text",
+            "contents",
+            "file_content",
+            "file_contents",
+            "file_text",
+            "new_content",
+            "full_content",
+            "body",
+            "data",
+            "code",
+            "code_content",
+        ],
+    ),
+    all(
+        "old_string",
+        &[
+            "old_str",
+            "old_text",
+            "old",
+            "old_content",
+            "old_code",
+            "search",
+            "search_string",
+            "search_str",
+            "search_text",
+            "find",
+            "find_text",
+            "original",
+            "original_text",
+            "target_text",
+            "target_content",
+        ],
+    ),
+    all(
+        "new_string",
+        &[
+            "new_str",
+            "new_text",
+            "new",
+            "new_content",
+            "new_code",
+            "replace",
+            "replacement",
+            "replace_with",
+            "replace_string",
+            "replace_text",
+            "replacement_string",
+            "replacement_text",
+            "replacement_content",
+            "updated_text",
+        ],
+    ),
+    all(
+        "replace_all",
+        &["all", "all_occurrences", "replace_all_occurrences", "global", "multiple", "allow_multiple"],
+    ),
+    of(
+        &["terminal"],
+        "command",
+        &["cmd", "shell_command", "command_line", "bash_command", "terminal_command", "bash", "script"],
+    ),
+    all(
+        "cwd",
+        &[
+            "workdir",
+            "work_dir",
+            "working_directory",
+            "working_dir",
+            "working_folder",
+            "directory",
+            "dir",
+            "folder",
+            "current_directory",
+            "current_dir",
+            "current_working_directory",
+            "dir_path",
+            "directory_path",
+        ],
+    ),
+    all(
+        "timeout",
+        &["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s", "timeout_in_seconds", "time_limit"],
+    ),
+    all("background", &["run_in_background", "is_background", "in_background", "background_job"]),
+    all("job", &["job_id", "job_name", "bash_id", "shell_id"]),
+    of(
+        &["grep"],
+        "pattern",
+        &[
+            "regex",
+            "regexp",
+            "query",
+            "search",
+            "search_pattern",
+            "search_term",
+            "search_string",
+            "search_query",
+            "expression",
+            "regular_expression",
+        ],
+    ),
+    of(
+        &["glob"],
+        "pattern",
+        &[
+            "glob",
+            "glob_pattern",
+            "file_pattern",
+            "filename_pattern",
+            "name_pattern",
+            "search_pattern",
+            "query",
+        ],
+    ),
+    of(
+        &["grep", "glob"],
+        "path",
+        &[
+            "directory",
+            "dir",
+            "folder",
+            "dir_path",
+            "directory_path",
+            "folder_path",
+            "search_path",
+            "search_dir",
+            "search_directory",
+            "target_directory",
+            "root",
+            "root_dir",
+            "base_path",
+            "base_dir",
+            "cwd",
+            "workdir",
+            "working_directory",
+        ],
+    ),
+    of(&["grep"], "path", &["file", "file_path", "filename"]),
+    of(
+        &["grep"],
+        "include",
+        &[
+            "glob",
+            "glob_pattern",
+            "include_pattern",
+            "include_glob",
+            "includes",
+            "file_pattern",
+            "file_glob",
+            "filename_pattern",
+        ],
+    ),
+    all("ignore_case", &["case_insensitive", "insensitive", "no_case", "i"]),
+    of(&["grep"], "output", &["output_mode"]),
+    of(
+        &["grep"],
+        "context",
+        &["context_lines", "lines_of_context", "num_context_lines", "surrounding_lines", "c"],
+    ),
+    of(
+        LISTS,
+        "limit",
+        &[
+            "max_results",
+            "num_results",
+            "n_results",
+            "number_of_results",
+            "max_matches",
+            "max_hits",
+            "max_count",
+            "result_limit",
+            "results_limit",
+            "head_limit",
+            "top_k",
+        ],
+    ),
+    of(&["web_search", "query_memory", "query_session"], "limit", &["count"]),
+    all("queries", &["query", "q", "search_query", "search_queries", "search_term", "search_terms"]),
+    of(&["web_fetch"], "url", &["uri", "link", "href", "address", "web_url", "page_url", "target_url"]),
+    all("max_length", &["max_chars", "max_characters", "max_len", "length", "limit"]),
+    of(&["web_fetch"], "start_index", &["start", "offset", "start_offset", "start_char", "start_at"]),
+    of(
+        &["todo"],
+        "entries",
+        &[
+            "todos",
+            "todo",
+            "todo_list",
+            "todo_items",
+            "plan",
+            "plan_entries",
+            "items",
+            "tasks",
+            "steps",
+            "list",
+        ],
+    ),
+    of(&["todo"], "content", &["step", "task", "title", "text", "name", "item", "todo", "subject"]),
+    of(&["todo"], "status", &["state"]),
+    of(
+        &["task", "task_send"],
+        "prompt",
+        &[
+            "message",
+            "instructions",
+            "instruction",
+            "text",
+            "task_prompt",
+            "request",
+            "input",
+            "task_description",
+        ],
+    ),
+    of(&["task"], "prompt", &["task", "goal", "objective"]),
+    of(
+        &["task"],
+        "title",
+        &["description", "name", "task_name", "task_title", "short_description", "label", "summary"],
+    ),
+    of(&["task"], "agent", &["subagent_type", "subagent", "sub_agent", "agent_type", "agent_name"]),
+    of(&["task"], "model", &["model_name", "model_id"]),
+    of(TASKS, "task", &["task_id", "id", "task_name", "name", "agent_id", "session_id"]),
+    of(
+        &["query_memory", "query_session"],
+        "query",
+        &["q", "search", "search_query", "search_terms", "keywords", "words", "text"],
+    ),
+    of(&["query_session"], "session_id", &["session", "id"]),
+    of(&["list_mcp_resources", "read_mcp_resource"], "server", &["server_name", "mcp_server"]),
+    of(&["read_mcp_resource"], "uri", &["url", "resource", "resource_uri", "address"]),
+    of(&["speckit_ask"], "question", &["prompt", "text", "query"]),
+    of(&["speckit_ask"], "options", &["choices", "answers"]),
+    of(&["speckit_ask"], "recommended", &["recommendation", "default"]),
+    of(&["speckit_ask"], "label", &["name", "title", "value", "text"]),
+    of(&["speckit_ask"], "meaning", &["description", "detail", "details", "explanation"]),
+    of(&["speckit_task"], "id", &["task_id", "task"]),
+    of(&["speckit_task"], "state", &["status"]),
+    of(&["speckit_task"], "note", &["summary", "message", "comment", "reason", "description"]),
+    of(&["speckit_converge"], "tasks", &["gaps", "items"]),
+    of(&["speckit_converge"], "text", &["description", "title", "content"]),
+    of(&["speckit_converge"], "is_critical", &["critical"]),
+];
+
+/// Names under which models say why they make a call. Nothing that a call does depends on them.
+const COMMENTS: &[&str] = &[
+    "description",
+    "explanation",
+    "reason",
+    "reasoning",
+    "rationale",
+    "justification",
+    "purpose",
+    "thought",
+];
+
+/// What else changes nothing, by tool: a comment under a name of its own, or what is so anyway.
+const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
+    ("edit", &["instruction", "instructions"]),
+    // Hits always have their line numbers.
+    ("grep", &["n", "line_numbers", "show_line_numbers"]),
+    ("todo", &["active_form", "id", "priority"]),
+    ("query_memory", &["search_type", "include_forks", "agent_idx", "mode"]),
+    ("query_session", &["search_type", "include_forks", "agent_idx"]),
+];
+
+/// Whether a name stands for a comment on the call.
+pub(super) fn is_comment(squeezed: &str) -> bool {
+    COMMENTS.contains(&squeezed)
+}
+
+/// Names that change nothing about what a tool does.
+pub(super) fn without_effect(tool: &str) -> &'static [&'static str] {
+    WITHOUT_EFFECT.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
+}
