@@ -92,9 +92,9 @@ fn spelled(paths: &[PathBuf]) -> Vec<String> {
 }
 
 fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {
-    let prints = match tools.prints_live(call, cx.client.abilities()) {
-        true => Prints::Live { cwd: cx.workspace.cwd().display().to_string() },
-        false => Prints::Nothing,
+    let prints = match tools.prints_live(call, cx.workspace, cx.client.abilities()) {
+        Some(folder) => Prints::Live { cwd: folder.display().to_string() },
+        None => Prints::Nothing,
     };
     let update = Update::Call {
         call: call.id,

@@ -1,6 +1,6 @@
 //! Names that every provider takes, and no two alike.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use crow_acp::Abilities;
 use crow_core::{Facets, ToolSpec};
@@ -64,8 +64,13 @@ impl Tool for Renamed {
         self.tool.facets(arguments, workspace)
     }
 
-    fn prints_live(&self, arguments: &Map<String, Value>, client: Abilities) -> bool {
-        self.tool.prints_live(arguments, client)
+    fn prints_live(
+        &self,
+        arguments: &Map<String, Value>,
+        workspace: &Workspace,
+        client: Abilities,
+    ) -> Option<PathBuf> {
+        self.tool.prints_live(arguments, workspace, client)
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {

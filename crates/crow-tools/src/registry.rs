@@ -150,10 +150,11 @@ impl Tools {
         }
     }
 
-    /// Tells whether what a call prints comes piece by piece with such a client.
-    pub fn prints_live(&self, call: &Call, client: Abilities) -> bool {
-        let Some(tool) = self.find(&call.name) else { return false };
-        fitting(tool, call).is_ok_and(|arguments| tool.prints_live(&arguments, client))
+    /// The folder of a call whose output comes piece by piece with such a client.
+    pub fn prints_live(&self, call: &Call, workspace: &Workspace, client: Abilities) -> Option<PathBuf> {
+        let tool = self.find(&call.name)?;
+        let arguments = fitting(tool, call).ok()?;
+        tool.prints_live(&arguments, workspace, client)
     }
 
     /// Shows what a call would change; a call that cannot be done at all has its outcome already.

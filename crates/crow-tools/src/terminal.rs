@@ -1,5 +1,6 @@
 //! `terminal`: a shell command in the working folder, and the jobs that some of them become.
 
+mod folder;
 mod here;
 mod in_client;
 mod jobs;
@@ -108,7 +109,7 @@ impl Terminal {
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
-                "Runs a command with {SHELL} in the working folder and shows what it said. It gets no input, and what \
+                "Runs a command with {SHELL} in the working folder, or in `cwd`, and shows what it said. It gets no input, and what \
                  it leaves running in the background is ended with it: start servers, watchers and programs to type to \
                  with background=true. A command that is not done after {} s goes on as a job; with a timeout it is \
                  stopped then. Jobs are read, typed to and ended with is_input and reset. A REPL (python3, psql …) \
@@ -136,15 +137,24 @@ impl Tool for Terminal {
 
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
         let (title, touch) = match Act::read(arguments) {
-            Ok(act) => (title_of(&act, workspace.jobs()), touch_of(act)),
+            Ok(act) => (title_of(&act, workspace), touch_of(act, workspace)),
             Err(_) => (format!("`{}`", title(text_of(arguments, "command"))), Touch::Nothing),
         };
         Facets { title, kind: ToolKind::Execute, locations: Vec::new(), touch }
     }
 
-    fn prints_live(&self, arguments: &Map<String, Value>, client: Abilities) -> bool {
-        let is_waited_for = matches!(Act::read(arguments), Ok(Act::Start(start)) if !start.is_job());
-        is_waited_for && self.terminals.route(client) == Route::HereLive
+    fn prints_live(
+        &self,
+        arguments: &Map<String, Value>,
+        workspace: &Workspace,
+        client: Abilities,
+    ) -> Option<PathBuf> {
+        match Act::read(arguments) {
+            Ok(Act::Start(start)) if !start.is_job() && self.terminals.route(client) == Route::HereLive => {
+                Some(start.folder(workspace))
+            }
+            Ok(_) | Err(_) => None,
+        }
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
@@ -175,6 +185,7 @@ impl Tool for Terminal {
 
 impl Terminal {
     async fn start(&self, start: &Start, cx: &ToolCx<'_>) -> Result<Said, Refusal> {
+        start.check_folder(cx).await?;
         let came = match (self.route(start, cx.abilities()), cx.editor) {
             (Route::Client, Some(editor)) => match self.run_in_client(start, editor, cx).await? {
                 Some(came) => came,
@@ -201,14 +212,14 @@ impl Terminal {
     }
 }
 
-fn title_of(act: &Act, jobs: &Jobs) -> String {
-    let named = |job: &Option<String>| match jobs.find(job.as_deref()) {
+fn title_of(act: &Act, workspace: &Workspace) -> String {
+    let named = |job: &Option<String>| match workspace.jobs().find(job.as_deref()) {
         Ok(entry) => entry.name.clone(),
         Err(_) => job.clone().unwrap_or_else(|| "job".into()),
     };
-    let started = |start: &Start| match start.ground {
-        Ground::Fore => format!("`{}`", title(&start.command)),
-        Ground::Back => format!("`{}` in the background", title(&start.command)),
+    let started = |start: &Start| {
+        let background = if start.ground == Ground::Back { " in the background" } else { "" };
+        format!("`{}`{}{background}", title(&start.command), start.shown_folder(workspace))
     };
     match act {
         Act::Start(start) => started(start),
@@ -221,9 +232,9 @@ fn title_of(act: &Act, jobs: &Jobs) -> String {
 }
 
 /// What is typed may run like any command; only what stops a job, or looks at it, does nothing.
-fn touch_of(act: Act) -> Touch {
+fn touch_of(act: Act, workspace: &Workspace) -> Touch {
     match act {
-        Act::Start(start) | Act::Reset { then: Some(start), .. } => Touch::Runs(start.command),
+        Act::Start(start) | Act::Reset { then: Some(start), .. } => Touch::Runs(start.line(workspace)),
         Act::Type { typed: Typed::Key { only_stops: true, .. }, .. } => Touch::Nothing,
         Act::Type { text, .. } => Touch::Runs(text),
         Act::Look { .. } | Act::Reset { then: None, .. } => Touch::Nothing,

@@ -36,9 +36,14 @@ pub trait Tool: Send + Sync {
     /// Says what a call would do, whatever is in its arguments.
     fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
 
-    /// Tells whether what a call prints comes piece by piece with such a client.
-    fn prints_live(&self, _arguments: &Map<String, Value>, _client: Abilities) -> bool {
-        false
+    /// The folder of a call whose output comes piece by piece with such a client.
+    fn prints_live(
+        &self,
+        _arguments: &Map<String, Value>,
+        _workspace: &Workspace,
+        _client: Abilities,
+    ) -> Option<PathBuf> {
+        None
     }
 
     /// Shows what it would change, for whoever decides. The arguments fit the schema.
@@ -161,7 +166,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-const MOVED: &str = "not done: a link leads elsewhere than when the call was judged; look again";
+pub(crate) const MOVED: &str = "not done: a link leads elsewhere than when the call was judged; look again";
 
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 

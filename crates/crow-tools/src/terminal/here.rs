@@ -92,7 +92,7 @@ impl Terminal {
         let command = Command {
             program,
             args,
-            cwd: cx.workspace.cwd().to_owned(),
+            cwd: start.folder(cx.workspace),
             env: env.collect(),
             env_removed: cx.workspace.secret_variables().to_vec(),
         };

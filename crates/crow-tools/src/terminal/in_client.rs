@@ -48,7 +48,7 @@ impl Terminal {
             program,
             args,
             env: env.collect(),
-            cwd: cx.workspace.cwd().to_owned(),
+            cwd: start.folder(cx.workspace),
             output_bytes_max: CLIENT_BYTES,
         };
         let terminal = match editor.open_terminal(launch, cx.cut).await {

@@ -12,7 +12,7 @@ use super::{
 use crate::tool::{Refusal, parse};
 
 /// A model that waits longer waits in vain; what takes longer goes on as a job.
-pub(super) const TIMEOUT_S_MAX: i64 = 3600;
+pub(super) const TIMEOUT_S_MAX: u32 = 3600;
 
 /// Linux takes no longer argument.
 const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
@@ -21,7 +21,8 @@ const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
 #[serde(default)]
 struct Wanted {
     command: String,
-    timeout: Option<i64>,
+    cwd: Option<String>,
+    timeout: Option<f64>,
     is_input: bool,
     reset: bool,
     background: bool,
@@ -45,6 +46,8 @@ pub(super) enum Act {
 #[derive(Debug, Clone)]
 pub(super) struct Start {
     pub(super) command: String,
+    /// The folder it was asked to run in.
+    pub(super) cwd: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) need: Need,
     pub(super) ground: Ground,
@@ -69,11 +72,15 @@ impl Start {
 impl Act {
     /// Reads the arguments of a call.
     pub(super) fn read(arguments: &Map<String, Value>) -> Result<Self, Refusal> {
-        let Wanted { command, timeout, is_input, reset, background, job } = parse(arguments)?;
+        let Wanted { command, cwd, timeout, is_input, reset, background, job } = parse(arguments)?;
         let job = job.filter(|job| !job.is_empty());
+        let cwd = cwd.filter(|cwd| !cwd.is_empty());
         let wait = timeout.map(seconds).transpose()?;
         if command.contains('\0') {
             return Err(Refusal("`command` holds a zero byte, which no command can".into()));
+        }
+        if cwd.as_ref().is_some_and(|cwd| cwd.contains('\0')) {
+            return Err(Refusal("`cwd` holds a zero byte, which no path can".into()));
         }
         if command.len() > COMMAND_BYTES_MAX {
             let why = format!(
@@ -83,12 +90,24 @@ impl Act {
             return Err(Refusal(why));
         }
         let is_empty = command.trim().is_empty();
+        let ground = if background { Ground::Back } else { Ground::Fore };
+        let start = |command: String| Start {
+            need: need(&command),
+            command,
+            cwd: cwd.clone(),
+            timeout: wait,
+            ground,
+        };
         match (is_input, reset) {
             (true, true) => Err(Refusal("is_input and reset exclude each other".into())),
+            (true, false) if cwd.is_some() => {
+                let why = "`cwd` is the folder of a new command; a job stays in its own";
+                Err(Refusal(why.into()))
+            }
             (true, false) if command.is_empty() => Ok(Self::Look { job, wait }),
             (true, false) => Ok(Self::Type { job, typed: Typed::read(&command), text: command, wait }),
             (false, true) => {
-                let then = (!is_empty).then(|| start(command, wait, background));
+                let then = (!is_empty).then(|| start(command));
                 Ok(Self::Reset { job, then })
             }
             (false, false) if is_empty && job.is_some() => Ok(Self::Look { job, wait }),
@@ -98,21 +117,17 @@ impl Act {
                            a new command";
                 Err(Refusal(why.into()))
             }
-            (false, false) => Ok(Self::Start(start(command, wait, background))),
+            (false, false) => Ok(Self::Start(start(command))),
         }
     }
 }
 
-fn start(command: String, timeout: Option<Duration>, background: bool) -> Start {
-    let ground = if background { Ground::Back } else { Ground::Fore };
-    Start { need: need(&command), command, timeout, ground }
-}
-
-fn seconds(wanted: i64) -> Result<Duration, Refusal> {
-    match u64::try_from(wanted.min(TIMEOUT_S_MAX)) {
-        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        Ok(0) | Err(_) => Err(Refusal(format!("`timeout` must be at least 1 second, not {wanted}"))),
+fn seconds(wanted: f64) -> Result<Duration, Refusal> {
+    let refuse = || Refusal(format!("`timeout` must be more than 0 seconds, not {wanted}"));
+    if wanted <= 0.0 {
+        return Err(refuse());
     }
+    Duration::try_from_secs_f64(wanted.min(f64::from(TIMEOUT_S_MAX))).map_err(|_| refuse())
 }
 
 /// How the model is told of the parameters.
@@ -125,8 +140,13 @@ pub(super) fn parameters() -> Value {
                 "description": "The command line. With is_input: the line to type, or one key (C-c, C-d, C-z, Enter, \
                                 Tab, Esc, Up, Down, Left, Right); empty to only read what the job said"
             },
+            "cwd": {
+                "type": "string",
+                "description": "The folder to run the command in, absolute or relative to the working folder, which it \
+                                is unless given"
+            },
             "timeout": {
-                "type": "integer", "minimum": 1, "maximum": TIMEOUT_S_MAX,
+                "type": "number", "exclusiveMinimum": 0, "maximum": TIMEOUT_S_MAX,
                 "description": "Seconds after which the command is stopped; without it a command that takes long goes \
                                 on as a job. With is_input: how long to wait, for more output when something is typed, \
                                 for the end of the job when it is only read"

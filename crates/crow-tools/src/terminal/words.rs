@@ -59,7 +59,7 @@ impl Came {
                 }
                 text += &match how {
                     How::Here(Ended::TimedOut) => {
-                        format!("stopped: it ran longer than {} s", limit.as_secs())
+                        format!("stopped: it ran longer than {} s", limit.as_secs_f64())
                     }
                     How::Here(_) | How::InClient { .. } | How::Lost(_) => how.told(),
                 };
@@ -70,7 +70,12 @@ impl Came {
                 // Writing to a string cannot fail.
                 let _ = match waited {
                     Some(waited) => {
-                        write!(text, "not done after {} s, it goes on as {}", waited.as_secs(), entry.name)
+                        write!(
+                            text,
+                            "not done after {} s, it goes on as {}",
+                            waited.as_secs_f64(),
+                            entry.name
+                        )
                     }
                     None => write!(text, "{} is running", entry.name),
                 };

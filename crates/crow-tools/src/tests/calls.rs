@@ -87,7 +87,7 @@ async fn names_of_other_agents() {
         Done: the plan has 1 steps, 0 completed
         plan: [PlanEntry { text: "a", status: Pending, priority: Medium, meta: None }]
         > terminal Execute Nothing
-        Failed: `terminal` was not run: there is no parameter `shell` (it takes `command`, `timeout`, `is_input`, `reset`, `background`, `job`)
+        Failed: `terminal` was not run: there is no parameter `shell` (it takes `command`, `cwd`, `timeout`, `is_input`, `reset`, `background`, `job`)
     "#]]).await;
 }
 

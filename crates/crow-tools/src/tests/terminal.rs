@@ -46,6 +46,48 @@ async fn how_commands_end() {
 }
 
 #[tokio::test]
+async fn in_another_folder() {
+    let setup = |project: &std::path::Path| {
+        std::fs::create_dir(project.join("sub dir")).unwrap();
+        std::os::unix::fs::symlink("..", project.join("up")).unwrap();
+        std::fs::write(project.join("file"), "").unwrap();
+    };
+    let within = |cwd: &str| ("terminal", json!({"command": "pwd", "cwd": cwd}));
+    check(
+        setup,
+        &[
+            within("sub dir"),
+            within("."),
+            within("up/project"),
+            within("up"),
+            within("/"),
+            within("nowhere"),
+            within("file"),
+            ("terminal", json!({"command": "sleep 100; true", "dir": "sub dir", "timeout": 0.05})),
+        ],
+        expect![[r#"
+            > `pwd` in sub dir Execute Runs("cd '$DIR/project/sub dir' && pwd")
+            Done: $DIR/project/sub dir
+            > `pwd` Execute Runs("pwd")
+            Done: $DIR/project
+            > `pwd` Execute Runs("pwd")
+            Done: $DIR/project
+            > `pwd` in $DIR Execute Runs("cd $DIR && pwd")
+            Done: $DIR
+            > `pwd` in / Execute Runs("cd / && pwd")
+            Done: /
+            > `pwd` in nowhere Execute Runs("cd $DIR/project/nowhere && pwd")
+            Failed: could not run the command: `cwd` nowhere cannot be used: there is no such folder
+            > `pwd` in file Execute Runs("cd $DIR/project/file && pwd")
+            Failed: could not run the command: `cwd` file cannot be used: it is no folder
+            > `sleep 100; true` in sub dir Execute Runs("cd '$DIR/project/sub dir' && sleep 100; true")
+            Failed: stopped: it ran longer than 0.05 s
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn title_is_one_line() {
     check(
         |_| (),

@@ -20,6 +20,8 @@ fn what_is_wanted() {
     check(
         &[
             json!({"command": "make", "timeout": 7}),
+            json!({"command": "make", "timeout": 0.5, "cwd": "a"}),
+            json!({"command": "make", "cwd": ""}),
             json!({"command": "make", "background": true, "is_input": false}),
             json!({"command": "python3"}),
             json!({"command": "1 + 1", "is_input": true, "background": true}),
@@ -31,16 +33,18 @@ fn what_is_wanted() {
             json!({"reset": true, "command": "make", "timeout": 99_999_999}),
         ],
         &expect![[r#"
-            Start(Start { command: "make", timeout: Some(7s), need: Nothing, ground: Fore })
-            Start(Start { command: "make", timeout: None, need: Nothing, ground: Back })
-            Start(Start { command: "python3", timeout: None, need: Talking, ground: Fore })
+            Start(Start { command: "make", cwd: None, timeout: Some(7s), need: Nothing, ground: Fore })
+            Start(Start { command: "make", cwd: Some("a"), timeout: Some(500ms), need: Nothing, ground: Fore })
+            Start(Start { command: "make", cwd: None, timeout: None, need: Nothing, ground: Fore })
+            Start(Start { command: "make", cwd: None, timeout: None, need: Nothing, ground: Back })
+            Start(Start { command: "python3", cwd: None, timeout: None, need: Talking, ground: Fore })
             Type { job: None, typed: Line("1 + 1"), text: "1 + 1", wait: None }
             Type { job: Some("job-2"), typed: Line(" "), text: " ", wait: None }
             Look { job: None, wait: Some(60s) }
             Look { job: Some("job-2"), wait: None }
             Reset { job: None, then: None }
             Reset { job: Some("job-1"), then: None }
-            Reset { job: None, then: Some(Start { command: "make", timeout: Some(3600s), need: Nothing, ground: Fore }) }
+            Reset { job: None, then: Some(Start { command: "make", cwd: None, timeout: Some(3600s), need: Nothing, ground: Fore }) }
         "#]],
     );
 }
@@ -56,6 +60,8 @@ fn what_is_refused() {
             json!({"command": "ls", "job": "job-1"}),
             json!({"command": "ls", "timeout": 0}),
             json!({"command": "ls", "timeout": -5}),
+            json!({"command": "ls", "cwd": "a\u{0}"}),
+            json!({"command": "1", "is_input": true, "cwd": "a"}),
             json!({"command": "l\u{0}s"}),
             json!({"command": "\u{0}", "is_input": true}),
             json!({"command": "x".repeat(1024 * 1024)}),
@@ -68,13 +74,15 @@ fn what_is_refused() {
             ! there is no command; `command` is empty
             ! is_input and reset exclude each other
             ! `job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run a new command
-            ! `timeout` must be at least 1 second, not 0
-            ! `timeout` must be at least 1 second, not -5
+            ! `timeout` must be more than 0 seconds, not 0
+            ! `timeout` must be more than 0 seconds, not -5
+            ! `cwd` holds a zero byte, which no path can
+            ! `cwd` is the folder of a new command; a job stays in its own
             ! `command` holds a zero byte, which no command can
             ! `command` holds a zero byte, which no command can
             ! `command` is longer than 131071 bytes, more than the system takes; write the text to a file and use that
             ! the arguments do not fit: invalid type: sequence, expected a string
-            ! the arguments do not fit: invalid type: string "soon", expected i64
+            ! the arguments do not fit: invalid type: string "soon", expected f64
         "#]],
     );
 }

@@ -261,22 +261,22 @@ async fn odd_calls() {
         |_| (),
         &calls,
         expect![[r#"
-        > End all jobs Execute Nothing
-        Done: there was no job to end
-        > job ← x Execute Runs("x")
-        Failed: there is no job in this session; background=true starts one
-        > Read job-9 Execute Nothing
-        Failed: there is no job `job-9` in this session. There are none.
-        > `ls` Execute Nothing
-        Failed: `timeout` must be at least 1 second, not 0
-        > job ← C-c Execute Nothing
-        Failed: there is no job in this session; background=true starts one
-        > ../x… Execute Runs("Enter")
-        Failed: there is no job `../x
-        y` in this session. There are none.
-        > terminal Execute Nothing
-        Failed: `terminal` was not run: `background` must be true or false, not the string "yes"
-    "#]],
+            > End all jobs Execute Nothing
+            Done: there was no job to end
+            > job ← x Execute Runs("x")
+            Failed: there is no job in this session; background=true starts one
+            > Read job-9 Execute Nothing
+            Failed: there is no job `job-9` in this session. There are none.
+            > `ls` Execute Nothing
+            Failed: `timeout` must be more than 0 seconds, not 0
+            > job ← C-c Execute Nothing
+            Failed: there is no job in this session; background=true starts one
+            > ../x… Execute Runs("Enter")
+            Failed: there is no job `../x
+            y` in this session. There are none.
+            > terminal Execute Nothing
+            Failed: `terminal` was not run: `background` must be true or false, not the string "yes"
+        "#]],
     )
     .await;
 }
