@@ -6,11 +6,14 @@
 //! what a model wrote inexactly may just as well have been meant for the other one.
 
 mod compare;
+mod copied;
 mod escapes;
 mod exact;
 mod indent;
+mod inline;
 mod lines;
 mod nearest;
+mod placeholder;
 mod sequence;
 
 use std::fmt;
@@ -49,14 +52,18 @@ pub enum Matcher {
     LineTrimmed,
     /// Whole lines, all indented more or less by the same amount.
     Indentation,
-    /// Whole lines, any run of spaces and tabs taken for one space.
+    /// Whole lines or a part of one, any run of spaces and tabs taken for one space.
     Spacing,
-    /// Whole lines, typographic punctuation taken for plain, on top of all before.
+    /// Typographic punctuation taken for plain: whole lines, on top of all before, or any part of them.
     Punctuation,
     /// Whole lines, blank lines between them left out, on top of all before.
     BlankLines,
     /// As any of these, once the escapes that a model wrote by mistake are read as what they stand for.
     Escapes,
+    /// From the beginning of a line, once the line numbers that a model copied are taken away.
+    LineNumbers,
+    /// As any of these, once the fence that a model put around a text is taken away.
+    Fence,
 }
 
 impl Matcher {
@@ -72,7 +79,9 @@ impl Matcher {
             Self::Spacing => "ignoring the amount of white space",
             Self::Punctuation => "ignoring typographic quotes and dashes",
             Self::BlankLines => "ignoring blank lines",
-            Self::Escapes => "reading \\n, \\t and \\\" as what they stand for",
+            Self::Escapes => "reading escapes as what they stand for",
+            Self::LineNumbers => "without the line numbers that were copied",
+            Self::Fence => "without the code fence around it",
         }
     }
 }
@@ -86,9 +95,22 @@ impl fmt::Display for Matcher {
 /// Why an edit did not land, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// There is nothing to look for.
-    #[error("the old text is empty; give the lines to replace, or write the whole file")]
+    /// There is nothing to look for, and something in the file.
+    #[error(
+        "the old text is empty, which begins a new file, and this one has something in it; give the lines to \
+         replace, or write the whole file"
+    )]
     Empty,
+    /// The new text leaves out what is to stay.
+    #[error(
+        "line {line} of the new text stands for lines that it leaves out (`{text}`); write them out, or replace less"
+    )]
+    Placeholder {
+        /// The line of the new text, from 1.
+        line: usize,
+        /// What it says.
+        text: String,
+    },
     /// The file would stay as it is.
     #[error("the edit changes nothing: the new text is what the file says already")]
     Same,
@@ -174,31 +196,96 @@ const PLACES_MAX: usize = 100_000;
 /// Short old texts make an edit larger than its arguments; no more than a file that can be read again.
 const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Replaces `old` with `new` in the text of a file.
+/// What editors put before the first line.
+const BOM: char = '\u{feff}';
+
+/// Replaces `old` with `new` in the text of a file. Nothing becomes `new` in a file that has nothing in it.
 pub fn apply(file: &str, old: &str, new: &str, occurrences: Occurrences) -> Result<Edited, EditRefusal> {
+    let (old, new) = without_marks(file, old, new);
     if old.is_empty() {
-        return Err(EditRefusal::Empty);
+        return begin(file, new);
     }
     if old == new {
         return Err(EditRefusal::Same);
     }
+    if let Some((line, text)) = placeholder::find(old, new) {
+        return Err(EditRefusal::Placeholder { line, text });
+    }
     if let Some(hit) = hit(file, Change { old, new, occurrences })? {
         return finish(file, &hit);
     }
-    for (old, new) in escapes::readings(old, new) {
-        if let Some(hit) = hit(file, Change { old: &old, new: &new, occurrences })? {
-            return finish(file, &Hit { matcher: Matcher::Escapes, ..hit });
+    if let Some(edited) = by_numbers(file, old, new)? {
+        return Ok(edited);
+    }
+    let escaped = escapes::readings(old, new).into_iter().map(|texts| (Matcher::Escapes, texts));
+    let fenced = copied::without_fence(old, new).map(|texts| (Matcher::Fence, texts));
+    for (matcher, (old, new)) in escaped.chain(fenced) {
+        if !old.is_empty()
+            && let Some(hit) = hit(file, Change { old: &old, new: &new, occurrences })?
+        {
+            return finish(file, &Hit { matcher, ..hit });
         }
     }
     Err(EditRefusal::NotFound { nearest: nearest::nearest(file, old) })
 }
 
+/// Leaves out the byte order mark of a text that begins a file: the file keeps its own, or goes on without one.
+fn without_marks<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    // In the middle of a file it is a character like any other.
+    let is_meant = old.starts_with(BOM) && !file.starts_with(BOM) && file.contains(old);
+    if is_meant {
+        return (old, new);
+    }
+    (old.strip_prefix(BOM).unwrap_or(old), new.strip_prefix(BOM).unwrap_or(new))
+}
+
+/// Puts a text where nothing is yet.
+fn begin(file: &str, new: &str) -> Result<Edited, EditRefusal> {
+    match (file.strip_prefix(BOM).unwrap_or(file), new) {
+        ("", "") => Err(EditRefusal::Same),
+        ("", _) => {
+            Ok(Edited { text: format!("{file}{new}"), matcher: Matcher::Exact, n_replaced: 1, line: 1 })
+        }
+        (_, _) => Err(EditRefusal::Empty),
+    }
+}
+
+/// Edits the one place that begins where a listing's lines begin; two readings of it have to come to the same.
+fn by_numbers(file: &str, old: &str, new: &str) -> Result<Option<Edited>, EditRefusal> {
+    let mut edited: Option<Edited> = None;
+    for copied::Unnumbered { old, new, line } in copied::without_numbers(old, new) {
+        if old.trim().is_empty() || old == new {
+            continue;
+        }
+        let change = Change { old: &old, new: &new, occurrences: Occurrences::One };
+        let Some(hit) = hit(file, change)? else { continue };
+        let start = hit.places.first().map_or(0, |place| place.range.start);
+        let is_exact = hit.matcher == Matcher::Exact;
+        let at = if is_exact { start } else { line_start(file, start) };
+        let landed = finish(file, &hit)?;
+        if !copied::is_in_place(file, &landed, at, line) {
+            continue;
+        }
+        match &edited {
+            Some(other) if other.text != landed.text => return Ok(None),
+            Some(_) | None => edited = Some(Edited { matcher: Matcher::LineNumbers, ..landed }),
+        }
+    }
+    Ok(edited)
+}
+
+fn line_start(file: &str, at: usize) -> usize {
+    file[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
 fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
     let places = exact::places(file, change)?;
-    if places.is_empty() {
-        lines::hit(file, change)
-    } else {
-        Ok(Some(Hit { matcher: Matcher::Exact, places }))
+    if !places.is_empty() {
+        return Ok(Some(Hit { matcher: Matcher::Exact, places }));
+    }
+    match lines::hit(file, change)? {
+        Some(hit) if hit.matcher < Matcher::Punctuation => Ok(Some(hit)),
+        whole_lines => Ok(inline::hit(file, change)?.or(whole_lines)),
     }
 }
 

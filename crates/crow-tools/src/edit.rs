@@ -13,7 +13,7 @@ use crate::{
     Previewing, Running, Tool, ToolCx, Workspace,
     buffers::{self, Opened, Purpose},
     changing::{self, Change, Made, Old},
-    files::{self, FILE_BYTES_MAX},
+    files::{self, FILE_BYTES_MAX, ReadError},
     read,
     text::{Decoded, Encoding, cut_line, decode, numbered},
     tool::{Refusal, answer, off_thread, parse, previewed, text_of},
@@ -51,10 +51,18 @@ struct Wanted {
 
 /// An edit worked out.
 struct Planned {
-    old: String,
+    /// What the file holds; `None` when there is none yet.
+    old: Option<String>,
     edited: Edited,
     /// How the file on disk is written; `None` when the client writes it.
     encoding: Option<Encoding>,
+}
+
+impl Wanted {
+    /// Whether it begins a file instead of changing one.
+    fn begins(&self) -> bool {
+        self.old_string.trim_start_matches('\u{feff}').is_empty()
+    }
 }
 
 impl Edit {
@@ -63,7 +71,8 @@ impl Edit {
             name: "edit".into(),
             description: "Replaces a text in a file that you have read. `old_string` must be in the file once, or \
                           give `replace_all`; copy it from the file without the line numbers, with enough lines \
-                          around it to be found only once."
+                          around it to be found only once. An empty \
+                          `old_string` makes a file that is missing or empty."
                 .into(),
             parameters: json!({
                 "type": "object",
@@ -99,14 +108,17 @@ impl Tool for Edit {
             let change = Change {
                 verb: "edit",
                 file_path: &wanted.file_path,
-                old: if encoding.is_some() { Old::Disk(&old) } else { Old::Buffer(&old) },
+                old: match &old {
+                    None => Old::Nothing,
+                    Some(old) if encoding.is_some() => Old::Disk(old),
+                    Some(old) => Old::Buffer(old),
+                },
                 text: edited.text,
                 encoding: encoding.unwrap_or(Encoding::Utf8),
             };
             let Made { text: new, note: more } = changing::make(&cx, change).await?;
             text.push_str(&more);
-            let mut outcome =
-                changed(text, &cx.workspace.absolute(&wanted.file_path), Some((Some(old), new)));
+            let mut outcome = changed(text, &cx.workspace.absolute(&wanted.file_path), Some((old, new)));
             outcome.for_client.splice(0..0, note);
             Ok(outcome)
         })
@@ -116,7 +128,7 @@ impl Tool for Edit {
         previewed(async move {
             let (Planned { old, edited, .. }, wanted) = plan(&cx, parse(arguments)?).await?;
             let mut content: Vec<Content> = note(&edited).into_iter().collect();
-            content.extend(shown_diff(&cx.workspace.absolute(&wanted.file_path), Some(old), edited.text));
+            content.extend(shown_diff(&cx.workspace.absolute(&wanted.file_path), old, edited.text));
             Ok(content)
         })
     }
@@ -128,10 +140,18 @@ async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refu
     let shown = cx.workspace.shown(&wanted.file_path);
     let seen = cx.workspace.seen(&path);
     let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;
+    if let (true, Err(ReadError::Missing)) = (wanted.begins(), &opened) {
+        let edited = edit::apply("", "", &wanted.new_string, Occurrences::One);
+        let edited = edited.map_err(|refusal| refuse(&shown, &refusal))?;
+        check_text(&shown, &wanted)?;
+        return Ok((Planned { old: None, edited, encoding: Some(Encoding::Utf8) }, wanted));
+    }
     let opened = opened.map_err(|error| read::refuse(&path, &shown, &error))?;
     check_buffer(&opened, &path, &shown).await?;
     let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
     let changed = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
+    // Of an empty file there is nothing to know.
+    let seen = seen.or_else(|| wanted.begins().then(|| Stamp::of("")));
     let seen = seen.ok_or_else(|| refuse(&shown, &"it was not read in this session; read it first"))?;
     let known = Known { seen, changed };
     off_thread(move || change(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
@@ -173,15 +193,21 @@ fn change(opened: Opened, shown: &str, known: &Known, wanted: &Wanted) -> Result
             Decoded::Binary => return Err(refuse(&"it is a binary file")),
         },
     };
-    if known.seen != Stamp::of(&old) {
+    // A file with something in it is refused as such.
+    if known.seen != Stamp::of(&old) && !wanted.begins() {
         return Err(refuse(&known.changed));
     }
-    if wanted.new_string.contains('\0') {
-        return Err(refuse(&"the new text has a zero byte in it, which no text file has"));
-    }
+    check_text(shown, wanted)?;
     let occurrences = if wanted.replace_all { Occurrences::All } else { Occurrences::One };
     let edited = edit::apply(&old, &wanted.old_string, &wanted.new_string, occurrences);
-    Ok(Planned { edited: edited.map_err(|refusal| refuse(&refusal))?, old, encoding })
+    Ok(Planned { edited: edited.map_err(|refusal| refuse(&refusal))?, old: Some(old), encoding })
+}
+
+fn check_text(shown: &str, wanted: &Wanted) -> Result<(), Refusal> {
+    if wanted.new_string.contains('\0') {
+        return Err(refuse(shown, &"the new text has a zero byte in it, which no text file has"));
+    }
+    Ok(())
 }
 
 /// Tells the person that the place is not the one given to the letter.

@@ -12,7 +12,7 @@ pub(super) fn loosest(line: &str) -> Cow<'_, str> {
 /// What a matcher sees of a line.
 pub(super) fn key(line: &str, matcher: Matcher) -> Cow<'_, str> {
     match matcher {
-        Matcher::Exact | Matcher::Escapes => Cow::Borrowed(line),
+        Matcher::Exact | Matcher::Escapes | Matcher::LineNumbers | Matcher::Fence => Cow::Borrowed(line),
         Matcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
         Matcher::Indentation => Cow::Borrowed(indent::split(line).1.trim_end()),
         Matcher::Spacing => spaced_once(line),
@@ -40,14 +40,22 @@ fn spaced_once(line: &str) -> Cow<'_, str> {
 pub(super) fn folded(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for char in line.chars() {
-        match char {
-            '\u{2018}'..='\u{201b}' | '\u{2032}' => out.push('\''),
-            '\u{201c}'..='\u{201f}' | '\u{2033}' => out.push('"'),
-            '\u{2010}'..='\u{2015}' | '\u{2212}' => out.push('-'),
-            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => out.push(' '),
-            '\u{2026}' => out.push_str("..."),
-            other => out.push(other),
+        match plain(char) {
+            Some(plain) => out.push_str(plain),
+            None => out.push(char),
         }
     }
     out
+}
+
+/// What a keyboard has for a typographic character; `None` where that is the character itself.
+pub(super) fn plain(char: char) -> Option<&'static str> {
+    match char {
+        '\u{2018}'..='\u{201b}' | '\u{2032}' => Some("'"),
+        '\u{201c}'..='\u{201f}' | '\u{2033}' => Some("\""),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some("-"),
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => Some(" "),
+        '\u{2026}' => Some("..."),
+        _ => None,
+    }
 }

@@ -4,12 +4,35 @@
 ///
 /// A text with escapes of its own must not lose them, so both texts have to be escaped throughout.
 pub(super) fn readings(old: &str, new: &str) -> Vec<(String, String)> {
+    let mut ways: Vec<fn(&str) -> Option<String>> = Vec::new();
     // A tab alone says little: source code is full of `'\t'`.
-    if !old.contains("\\n") && !old.contains("\\\"") {
-        return Vec::new();
+    if old.contains("\\n") || old.contains("\\\"") {
+        ways.extend([whole as fn(&str) -> Option<String>, quotes]);
     }
-    let readings = [whole, quotes].into_iter().filter_map(|read| Some((read(old)?, read(new)?)));
+    if old.contains("\\\\") {
+        ways.push(doubled);
+    }
+    if ENTITIES.iter().any(|(entity, _)| old.contains(entity)) {
+        ways.push(entities);
+    }
+    let readings = ways.into_iter().filter_map(|read| Some((read(old)?, read(new)?)));
     readings.filter(|(read, _)| read != old).collect()
+}
+
+/// Reads a text in which every backslash is doubled.
+fn doubled(text: &str) -> Option<String> {
+    let read = text.replace("\\\\", "\u{0}");
+    (!read.contains('\\') && !text.contains('\u{0}')).then(|| read.replace('\u{0}', "\\"))
+}
+
+/// What HTML writes for the characters that it needs itself; the ampersand is last, so that nothing is read twice.
+const ENTITIES: &[(&str, &str)] =
+    &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")];
+
+/// Reads a text that was written for HTML: none of its angle brackets is plain.
+fn entities(text: &str) -> Option<String> {
+    let read = |text: String, (entity, plain): &(&str, &str)| text.replace(entity, plain);
+    (!text.contains(['<', '>'])).then(|| ENTITIES.iter().fold(text.to_owned(), read))
 }
 
 /// Reads a text that is the inside of a JSON string: a single line, with every quote escaped.

@@ -24,7 +24,7 @@ pub(super) fn places(file: &str, change: Change<'_>) -> Result<Vec<Place>, EditR
 }
 
 /// For one place, places that overlap count: it matters which of them is meant.
-fn starts<'a>(
+pub(super) fn starts<'a>(
     file: &'a str,
     spelling: &'a str,
     occurrences: Occurrences,

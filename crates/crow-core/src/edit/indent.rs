@@ -43,6 +43,46 @@ pub(super) fn reindented(
     fitting.find_map(shifted_by).or_else(|| mapped(&from, &to, new))
 }
 
+/// By which text the new one is indented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// By the old one, as it was sent.
+    Old,
+    /// By the file already.
+    File,
+    /// There is something for either.
+    Unclear,
+}
+
+/// Tells by which text the new one is indented: lines that stay show it, and so does how far left it goes.
+pub(super) fn frame(old: &[Cow<'_, str>], found: &[Cow<'_, str>], new: &[Cow<'_, str>]) -> Frame {
+    let solid = |lines: &[Cow<'_, str>]| -> Vec<String> {
+        lines.iter().filter(|line| !is_blank(line)).map(|line| line.trim_end().to_owned()).collect()
+    };
+    let (old, found, new) = (solid(old), solid(found), solid(new));
+    let left = |lines: &[String]| lines.iter().map(|line| split(line).0.to_owned()).min_by_key(String::len);
+    let (by_old, by_file, by_new) = (left(&old), left(&found), left(&new));
+    let (mut n_old, mut n_file) = (0_usize, 0_usize);
+    let mut known: HashMap<&str, Option<(&str, &str)>> = HashMap::new();
+    for (old, found) in zip(&old, &found) {
+        let (old, found) = (split(old), split(found));
+        let indents = Some((old.0, found.0)).filter(|_| !known.contains_key(old.1));
+        known.insert(old.1, indents);
+    }
+    for (indent, text) in new.iter().map(|line| split(line)) {
+        let Some(Some((old, file))) = known.get(text) else { continue };
+        n_old += usize::from(indent == *old && old != file);
+        n_file += usize::from(indent == *file && old != file);
+    }
+    match (by_new == by_old, by_new == by_file) {
+        (true, _) => Frame::Old,
+        (false, true) if n_old > 0 => Frame::Unclear,
+        (false, true) => Frame::File,
+        (false, false) if n_file > 0 => Frame::Unclear,
+        (false, false) => Frame::Old,
+    }
+}
+
 /// Gives every line the indentation that the file has for it, where old lines tell which: the steps of the old
 /// text may be wider or narrower than those of the file.
 fn mapped(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String>> {

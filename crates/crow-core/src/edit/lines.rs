@@ -3,13 +3,12 @@
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use super::{
-    Change, EditRefusal, Hit, Matcher, Occurrences, Place, WRITTEN_BYTES_MAX, check_places,
+    BOM, Change, EditRefusal, Hit, Matcher, Occurrences, Place, WRITTEN_BYTES_MAX, check_places,
     compare::{self, is_blank},
-    dominant_ending, indent, line_at, n_sought, nearest, sequence,
+    dominant_ending,
+    indent::{self, Frame},
+    line_at, n_sought, nearest, sequence,
 };
-
-/// What editors put before the first line; no line begins with it.
-const BOM: char = '\u{feff}';
 
 /// Finds the places of the old text, line by line.
 pub(super) fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
@@ -199,9 +198,17 @@ impl<'a> Block<'a> {
         let old: Vec<Cow<'_, str>> = self.old.iter().filter(kept).map(|line| plain_indent(line)).collect();
         let there: Vec<Cow<'_, str>> =
             found.lines.iter().map(|line| plain_indent(lines.text(line))).collect();
-        let new: Vec<Cow<'_, str>> = new.iter().map(|line| plain_indent(line)).collect();
-        let new = indent::reindented(&old, &there, &new)?;
-        Some(new.into_iter().map(Cow::Owned).collect())
+        let plain = |lines: &[&'a str]| -> Vec<Cow<'a, str>> {
+            lines.iter().map(|line| plain_indent(line)).collect()
+        };
+        match indent::frame(&old, &there, &plain(&self.new)) {
+            Frame::File => Some(plain(new)),
+            Frame::Old => {
+                let new = indent::reindented(&old, &there, &plain(new))?;
+                Some(new.into_iter().map(Cow::Owned).collect())
+            }
+            Frame::Unclear => None,
+        }
     }
 
     /// Puts new lines where lines were found. The ending of the last line stays the file's own, so that no
@@ -214,7 +221,9 @@ impl<'a> Block<'a> {
             | Matcher::Indentation
             | Matcher::Spacing
             | Matcher::Punctuation
-            | Matcher::Escapes => same.len(),
+            | Matcher::Escapes
+            | Matcher::LineNumbers
+            | Matcher::Fence => same.len(),
         };
         let n_before = n_kept(&self.old[..self.n_same_before]);
         let n_after = n_kept(&self.old[self.old.len() - self.n_same_after..]);

@@ -3,6 +3,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 mod any;
+mod copied;
 mod endings;
 mod loose;
 
@@ -86,8 +87,8 @@ fn refusals() {
         "",
         "b",
         &expect![[r#"
-        the old text is empty; give the lines to replace, or write the whole file
-    "#]],
+            the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+        "#]],
     );
     check(
         "a\n",
@@ -347,9 +348,9 @@ fn indentation_that_does_not_fit() {
         "    if x:\n        a()\n",
         "else:\n    b()\n",
         &expect![[r#"
-            the old text is at line 1, but indented there in a way that the new text cannot follow; copy the lines with their indentation:
-            if x:
-                a()
+            ignoring indentation, 1 at line 1
+            |else:\n
+            |    b()\n
         "#]],
     );
     check(
@@ -432,9 +433,9 @@ fn punctuation() {
         "say \"hi\" - it's late...",
         "say \"bye\"",
         &expect![[r#"
-        ignoring typographic quotes and dashes, 1 at line 1
-        |say \"bye\"\n
-    "#]],
+            ignoring typographic quotes and dashes, 1 at line 1
+            |say \"bye\"\n
+        "#]],
     );
     check(
         "# “A”\nx = 1\n# — B\n",

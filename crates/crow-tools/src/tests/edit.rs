@@ -48,6 +48,44 @@ async fn only_what_was_read() {
 }
 
 #[tokio::test]
+async fn an_empty_old_text_begins_a_file() {
+    let setup = |cwd: &Path| {
+        fs::write(cwd.join("empty"), "").unwrap();
+        fs::write(cwd.join("full"), "one\n").unwrap();
+        fs::create_dir(cwd.join("folder")).unwrap();
+    };
+    let begin =
+        |path: &str, text: &str| ("edit", json!({"file_path": path, "old_string": "", "new_string": text}));
+    check(
+        setup,
+        &[
+            begin("deep/new", "a\n"),
+            begin("empty", "b\n"),
+            begin("full", "c\n"),
+            begin("folder", "d\n"),
+            begin("deep/new", "e"),
+        ],
+        expect![[r#"
+            > Edit deep/new Edit Writes(["$DIR/project/deep/new"])
+            Done: edited deep/new in 1 place; match: exact
+                 1	a
+            client: Diff { path: "$DIR/project/deep/new", old: None, new: "a\n" }
+            > Edit empty Edit Writes(["$DIR/project/empty"])
+            Done: edited empty in 1 place; match: exact
+                 1	b
+            client: Diff { path: "$DIR/project/empty", old: Some(""), new: "b\n" }
+            > Edit full Edit Writes(["$DIR/project/full"])
+            Failed: could not edit full: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+            > Edit folder Edit Writes(["$DIR/project/folder"])
+            Failed: could not read folder: it is a folder; list it with `glob`
+            > Edit deep/new Edit Writes(["$DIR/project/deep/new"])
+            Failed: could not edit deep/new: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn what_was_written_counts_as_read() {
     let write = ("write", json!({"file_path": "a", "content": "x x\n"}));
     let all = ("edit", json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true}));
@@ -243,7 +281,7 @@ async fn hostile_arguments() {
         a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):
         one
         a zero byte in the new text: Failed: could not edit a: the new text has a zero byte in it, which no text file has
-        no old text: Failed: could not edit a: the old text is empty; give the lines to replace, or write the whole file
+        no old text: Failed: could not edit a: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
         blank old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
         the same twice: Failed: could not edit a: the edit changes nothing: the new text is what the file says already
         several places: Failed: could not edit a: the old text is in more than one place (line 5); add lines around it until it names one place, or replace all of them

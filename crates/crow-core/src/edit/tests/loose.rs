@@ -62,7 +62,7 @@ fn typographic_punctuation_and_indentation() {
             ignoring typographic quotes and dashes, 1 at line 3
             |if x:\n
             |    a()\n
-            |    c()\n
+            |\u{a0}\u{a0}\u{a0}\u{a0}c()\n
         "#]],
     );
 }
@@ -158,7 +158,7 @@ fn escapes() {
         r#"\tsay(\"hi\");\n\tsay(\"\\n\");\n"#,
         r#"\tsay(\"bye\");\n\tsay(\"\\t\");\n"#,
         &expect![[r#"
-            reading \n, \t and \" as what they stand for, 1 at line 2
+            reading escapes as what they stand for, 1 at line 2
             |fn a() {\n
             |\tsay(\"bye\");\n
             |\tsay(\"\\t\");\n
@@ -170,23 +170,23 @@ fn escapes() {
         "  say(\\\"hi\\\");\n",
         "  say(\\\"bye\\\", '\\t');\n",
         &expect![[r#"
-        reading \n, \t and \" as what they stand for, 1 at line 2
-        |fn a() {\n
-        |\tsay(\"bye\", \'\\t\');\n
-        |\tsay(\"\\n\");\n
-        |}\n
-    "#]],
+            reading escapes as what they stand for, 1 at line 2
+            |fn a() {\n
+            |\tsay(\"bye\", \'\\t\');\n
+            |\tsay(\"\\n\");\n
+            |}\n
+        "#]],
     );
     check(
         file,
         r#"fn a() {\n\tsay(\"hi\");"#,
         "",
         &expect![[r#"
-        reading \n, \t and \" as what they stand for, 1 at line 1
-        |\n
-        |\tsay(\"\\n\");\n
-        |}\n
-    "#]],
+            reading escapes as what they stand for, 1 at line 1
+            |\n
+            |\tsay(\"\\n\");\n
+            |}\n
+        "#]],
     );
     // A new text that is not escaped throughout may mean its escapes.
     check(

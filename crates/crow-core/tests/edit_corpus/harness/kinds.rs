@@ -1,5 +1,6 @@
 //! The kinds of cases: what happens to a text between the file and the call, and what may come of it.
 
+mod copied;
 mod exact;
 mod garbled;
 mod loose;
@@ -39,7 +40,8 @@ const NOWHERE: &str = concat!("no_source", "_has_this");
 
 impl Kind {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let all = [exact::KINDS, loose::KINDS, repeated::KINDS, garbled::KINDS, misplaced::KINDS];
+        let all =
+            [exact::KINDS, loose::KINDS, repeated::KINDS, copied::KINDS, garbled::KINDS, misplaced::KINDS];
         all.into_iter().flatten().copied()
     }
 

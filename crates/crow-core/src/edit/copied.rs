@@ -1,0 +1,199 @@
+//! What a model copied along with a text: the line numbers of a listing, or the fence of a chat.
+
+use super::{Edited, Matcher};
+
+/// Reads numbers off lines that all have one, the same way and one after another.
+pub(super) fn without_numbers<'a>(old: &'a str, new: &'a str) -> Vec<Unnumbered> {
+    let Some(listing) = Listing::read(old) else { return Vec::new() };
+    let Some(new_lines) = listing.lines_of(new) else { return Vec::new() };
+    let given = Lines { old: listing.lines.clone(), new: new_lines.lines };
+    let mut readings = vec![listing.unnumbered(&given, old, new)];
+    // A space behind the number is the listing's or the line's: whichever is in the file.
+    let listed: &[&str] = if new_lines.is_listed { &given.new } else { &[] };
+    let may_be_narrower = |line: &&str| line.is_empty() || line.starts_with(' ');
+    if listing.separator.is_spaced() && given.old.iter().chain(listed).all(may_be_narrower) {
+        let narrower =
+            |lines: &[&'a str]| lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        let new_lines = if new_lines.is_listed { narrower(&given.new) } else { given.new.clone() };
+        readings.push(listing.unnumbered(&Lines { old: narrower(&given.old), new: new_lines }, old, new));
+    }
+    readings
+}
+
+/// The lines of both texts.
+struct Lines<'a> {
+    old: Vec<&'a str>,
+    new: Vec<&'a str>,
+}
+
+/// The lines of a new text, and whether they had numbers.
+struct NewLines<'a> {
+    lines: Vec<&'a str>,
+    is_listed: bool,
+}
+
+/// Both texts without their numbers.
+pub(super) struct Unnumbered {
+    pub(super) old: String,
+    pub(super) new: String,
+    /// The line where the old text has to begin, where its number alone shows that it is one.
+    pub(super) line: Option<u32>,
+}
+
+/// How a listing sets a number apart from its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    Tab,
+    Arrow,
+    Bar,
+    Other(char),
+    /// A line that is empty: nothing came after the number.
+    End,
+}
+
+impl Separator {
+    fn read(rest: &str) -> Option<(Self, &str)> {
+        let trimmed = rest.trim_start_matches(' ');
+        for (mark, separator) in [('\t', Self::Tab), ('→', Self::Arrow), ('|', Self::Bar), ('│', Self::Bar)]
+        {
+            if let Some(line) = trimmed.strip_prefix(mark) {
+                return Some((separator, line));
+            }
+        }
+        if trimmed.is_empty() {
+            return Some((Self::End, ""));
+        }
+        let mark = rest.chars().next().filter(|mark| [':', '.', ')', '-', ' '].contains(mark))?;
+        Some((Self::Other(mark), &rest[mark.len_utf8()..]))
+    }
+
+    fn is_spaced(self) -> bool {
+        matches!(self, Self::Bar | Self::Other(_) | Self::Arrow)
+    }
+
+    /// Whether a single line behind such a mark is surely from a listing.
+    fn is_sure(self) -> bool {
+        matches!(self, Self::Tab | Self::Arrow | Self::Bar)
+    }
+}
+
+/// A number at the beginning of a line, and what is around it.
+struct Numbered<'a> {
+    before: &'a str,
+    number: u32,
+    separator: Separator,
+    line: &'a str,
+}
+
+impl<'a> Numbered<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let bare = line.trim_start_matches([' ', '\t']);
+        let n_before = prefix_len(bare)?;
+        let (before, rest) = bare.split_at(n_before);
+        let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number = rest[..n_digits].parse().ok()?;
+        let rest = &rest[n_digits..];
+        let rest = if before == "[" { rest.strip_prefix(']')? } else { rest };
+        let (separator, line) = Separator::read(rest)?;
+        Some(Self { before, number, separator, line })
+    }
+}
+
+/// What may stand before a number: nothing, a word for line, or the file as a search names it.
+fn prefix_len(line: &str) -> Option<usize> {
+    if line.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(0);
+    }
+    let follows = |n: usize| line[n..].starts_with(|c: char| c.is_ascii_digit());
+    if let Some(word) = ["L", "l", "[", "Line ", "line "].into_iter().find(|word| line.starts_with(word)) {
+        return follows(word.len()).then_some(word.len());
+    }
+    let n_path = line.find(':')? + 1;
+    (!line[..n_path].contains([' ', '\t', '"', '\'']) && follows(n_path)).then_some(n_path)
+}
+
+/// A text of which every line has its number.
+struct Listing<'a> {
+    before: &'a str,
+    separator: Separator,
+    first: u32,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Listing<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let all = text.strip_suffix('\n').unwrap_or(text).split('\n').map(Numbered::read);
+        let all: Vec<Numbered<'a>> = all.collect::<Option<_>>()?;
+        let first = all.first()?;
+        let separators = all.iter().map(|line| line.separator);
+        let separator = separators.clone().find(|separator| *separator != Separator::End)?;
+        let is_alike = all.iter().zip(first.number..).all(|(line, number)| {
+            let is_same = line.separator == separator || line.separator == Separator::End;
+            line.number == number && line.before == first.before && is_same
+        });
+        is_alike.then(|| Self {
+            before: first.before,
+            separator,
+            first: first.number,
+            lines: all.iter().map(|line| line.line).collect(),
+        })
+    }
+
+    /// The lines of the new text: without their numbers where all have some, as they are where none has. Of anything
+    /// between it cannot be told what was meant.
+    fn lines_of<'b>(&self, new: &'b str) -> Option<NewLines<'b>> {
+        if new.is_empty() {
+            return Some(NewLines { lines: Vec::new(), is_listed: true });
+        }
+        if let Some(listing) = Listing::read(new) {
+            let is_alike = listing.separator == self.separator && listing.before == self.before;
+            let is_same =
+                listing.first == self.first || (self.separator.is_sure() && listing.lines.len() > 1);
+            return (is_alike && is_same).then_some(NewLines { lines: listing.lines, is_listed: true });
+        }
+        let lines = new.strip_suffix('\n').unwrap_or(new).split('\n');
+        let looks_alike = |line: &str| {
+            Numbered::read(line).is_some_and(|line| {
+                line.before == self.before && [self.separator, Separator::End].contains(&line.separator)
+            })
+        };
+        (!lines.clone().any(looks_alike)).then(|| NewLines { lines: lines.collect(), is_listed: false })
+    }
+
+    fn unnumbered(&self, lines: &Lines<'_>, old: &str, new: &str) -> Unnumbered {
+        let text = |lines: &[&str], given: &str| {
+            let end = if given.ends_with('\n') && !lines.is_empty() { "\n" } else { "" };
+            lines.join("\n") + end
+        };
+        let is_sure = self.separator.is_sure() || self.lines.len() > 1;
+        let line = (!is_sure).then_some(self.first);
+        Unnumbered { old: text(&lines.old, old), new: text(&lines.new, new), line }
+    }
+}
+
+/// Reads the inside of a fence; the new text may have one or not.
+pub(super) fn without_fence(old: &str, new: &str) -> Option<(String, String)> {
+    let inside = |text: &str| -> Option<String> {
+        let text = text.trim_matches(['\n', '\r']);
+        let (first, rest) = text.split_once('\n')?;
+        let body = rest.trim_end().strip_suffix("```")?;
+        let is_fence = first.starts_with("```") && !first[3..].contains('`') && !body.contains("```");
+        is_fence.then(|| body.strip_suffix('\n').unwrap_or(body).to_owned())
+    };
+    let old = inside(old)?;
+    let new = match inside(new) {
+        Some(new) => new,
+        None if new.contains("```") => return None,
+        None => new.strip_suffix('\n').unwrap_or(new).to_owned(),
+    };
+    Some((old, new))
+}
+
+/// Whether an edit by copied numbers landed at the beginning of a line, and of the numbered one where that is what shows
+/// that it was a number.
+pub(super) fn is_in_place(file: &str, edited: &Edited, start: usize, line: Option<u32>) -> bool {
+    let is_at_start = start == 0 || file[..start].ends_with(['\n', '\u{feff}']);
+    let is_numbered_so = line.is_none_or(|line| super::line_at(file, start) == line);
+    is_at_start && is_numbered_so && edited.matcher <= Matcher::LineTrimmed
+}

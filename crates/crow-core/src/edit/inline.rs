@@ -1,0 +1,207 @@
+//! Finds a text inside of lines, wherever it begins and ends: typographic punctuation is taken for plain, white space at the
+//! ends of lines does not count, and within a single line its amount does not either. What the edit leaves as it is keeps the
+//! file's own characters.
+
+use std::ops::Range;
+
+use similar::{DiffOp, DiffTag, TextDiff};
+
+use super::{Change, EditRefusal, Hit, Matcher, Occurrences, Place, check_places, compare, exact};
+
+/// Beyond that what stays the same is not looked for; the whole text is put in.
+const COMPARED_BYTES_MAX: usize = 16 * 1024;
+
+/// Finds the places of the old text; a single one has to be the only one by the looser comparison too.
+pub(super) fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
+    // Of punctuation alone there is too little to know it by.
+    if !change.old.contains(char::is_alphanumeric) {
+        return Ok(None);
+    }
+    let is_one_line = !change.old.contains('\n');
+    let strict = places(file, change, Fold::Punctuation)?;
+    if is_one_line && (strict.is_empty() || change.occurrences == Occurrences::One) {
+        let loose = places(file, change, Fold::Spacing)?;
+        if strict.is_empty() {
+            return Ok((!loose.is_empty()).then_some(Hit { matcher: Matcher::Spacing, places: loose }));
+        }
+    }
+    Ok((!strict.is_empty()).then_some(Hit { matcher: Matcher::Punctuation, places: strict }))
+}
+
+/// What does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    /// Kinds of punctuation, and white space at the ends of lines.
+    Punctuation,
+    /// The amount of white space as well.
+    Spacing,
+}
+
+fn places(file: &str, change: Change<'_>, fold: Fold) -> Result<Vec<Place>, EditRefusal> {
+    let (folded, old) = (folded(file, fold), folded(change.old, fold));
+    let found: Vec<Range<usize>> =
+        exact::starts(&folded, &old, change.occurrences).map(|start| start..start + old.len()).collect();
+    let Some(ranges) = unfolded(file, fold, &found) else { return Ok(Vec::new()) };
+    let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
+    check_places(file, &starts, change)?;
+    let ending = super::dominant_ending(file).unwrap_or("\n");
+    let place = |range: Range<usize>| {
+        let text = merged(&file[range.clone()], change, fold).replace("\r\n", "\n").replace('\n', ending);
+        Place { range, text }
+    };
+    Ok(ranges.into_iter().map(place).collect())
+}
+
+/// Goes through a text piece by piece: where each is, and what it is compared as.
+fn each_piece(text: &str, fold: Fold, mut see: impl FnMut(Range<usize>, &str)) {
+    let mut at = 0;
+    while let Some(char) = text[at..].chars().next() {
+        let end = at + char.len_utf8();
+        if !is_blank(char) {
+            match compare::plain(char) {
+                Some(plain) => see(at..end, plain),
+                None => see(at..end, &text[at..end]),
+            }
+            at = end;
+            continue;
+        }
+        let rest = text[at..].trim_start_matches(is_blank);
+        let run_end = text.len() - rest.len();
+        if rest.starts_with('\n') {
+            see(at..run_end + 1, "\n");
+            at = run_end + 1;
+        } else if fold == Fold::Spacing {
+            see(at..run_end, " ");
+            at = run_end;
+        } else {
+            for (offset, char) in text[at..run_end].char_indices() {
+                let piece = at + offset..at + offset + char.len_utf8();
+                see(piece.clone(), compare::plain(char).unwrap_or(&text[piece]));
+            }
+            at = run_end;
+        }
+    }
+}
+
+fn is_blank(char: char) -> bool {
+    matches!(char, ' ' | '\t' | '\r') || compare::plain(char) == Some(" ")
+}
+
+fn folded(text: &str, fold: Fold) -> String {
+    let mut folded = String::with_capacity(text.len());
+    each_piece(text, fold, |_, plain| folded.push_str(plain));
+    folded
+}
+
+/// Where ranges of the folded text are in the text itself; `None` when one begins or ends inside of a character.
+fn unfolded(text: &str, fold: Fold, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+    let mut bounds: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    let (mut n_folded, mut known, mut next) = (0, std::collections::HashMap::new(), 0);
+    let mut see = |at: usize, n_folded: usize| {
+        while bounds.get(next).is_some_and(|bound| *bound < n_folded) {
+            next += 1;
+        }
+        if bounds.get(next) == Some(&n_folded) {
+            // What stands for nothing belongs to what is before it.
+            known.insert(n_folded, at);
+        }
+    };
+    each_piece(text, fold, |range, plain| {
+        see(range.start, n_folded);
+        n_folded += plain.len();
+        see(range.end, n_folded);
+    });
+    let place = |range: &Range<usize>| Some(*known.get(&range.start)?..*known.get(&range.end)?);
+    ranges.iter().map(place).collect()
+}
+
+/// The new text, with the file's own characters wherever it says the same as the old one.
+fn merged(found: &str, change: Change<'_>, fold: Fold) -> String {
+    if change.old.len().max(change.new.len()) > COMPARED_BYTES_MAX {
+        return change.new.to_owned();
+    }
+    let old: Vec<&str> = change.old.split_inclusive('\n').collect();
+    let new: Vec<&str> = change.new.split_inclusive('\n').collect();
+    let found = Found { text: found, old: change.old, fold };
+    let mut text = String::with_capacity(change.new.len());
+    let diff = TextDiff::from_slices(&old, &new);
+    for op in diff.ops() {
+        let (_, from, to) = op.as_tag_tuple();
+        let mut at = old[..from.start].iter().map(|line| line.len()).sum::<usize>();
+        let lines = to.clone().map(|at| new[at]);
+        if from.len() != to.len() {
+            text.extend(lines);
+            continue;
+        }
+        for (old, new) in from.map(|at| old[at]).zip(lines) {
+            text.push_str(&found.line(at, old, new));
+            at += old.len();
+        }
+    }
+    text
+}
+
+/// What was found in the file for an old text.
+struct Found<'a> {
+    text: &'a str,
+    old: &'a str,
+    fold: Fold,
+}
+
+impl Found<'_> {
+    /// A new line in the place of the old one that begins at `start`. Of a line that has little in common with the old
+    /// one nothing is kept.
+    fn line(&self, start: usize, old: &str, new: &str) -> String {
+        let (old_tokens, new_tokens) = (tokens(old), tokens(new));
+        let diff = TextDiff::from_slices(&old_tokens, &new_tokens);
+        let n_letters = |tokens: &[&str]| {
+            tokens
+                .iter()
+                .filter(|token| token.starts_with(char::is_alphanumeric))
+                .map(|token| token.len())
+                .sum::<usize>()
+        };
+        let is_same = |op: &&DiffOp| op.tag() == DiffTag::Equal;
+        let n_same: usize =
+            diff.ops().iter().filter(is_same).map(|op| n_letters(&old_tokens[op.old_range()])).sum();
+        if 2 * n_same < n_letters(&old_tokens) {
+            return new.to_owned();
+        }
+        let mut text = String::with_capacity(new.len());
+        for op in diff.ops() {
+            let written = new_tokens[op.new_range()].concat();
+            let before = start + old_tokens[..op.old_range().start].concat().len();
+            let kept = if is_same(&op) { self.piece(before..before + written.len()) } else { None };
+            text.push_str(kept.unwrap_or(&written));
+        }
+        text
+    }
+
+    /// What the file has for a piece of the old text; `None` where that has no bounds of its own there.
+    fn piece(&self, piece: Range<usize>) -> Option<&str> {
+        let n_folded = |end: usize| folded(&self.old[..end], self.fold).len();
+        let bounds = n_folded(piece.start)..n_folded(piece.end);
+        let is_whole = bounds.len() == folded(&self.old[piece], self.fold).len();
+        let range = unfolded(self.text, self.fold, &[bounds])?.into_iter().next()?;
+        if is_whole { self.text.get(range) } else { None }
+    }
+}
+
+/// Words, and everything between them letter by letter.
+fn tokens(text: &str) -> Vec<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let n_bytes = match is_word(first) {
+            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(n_bytes);
+        tokens.push(token);
+        rest = after;
+    }
+    tokens
+}

@@ -1,0 +1,42 @@
+//! Whatever is edited, nothing changes but the place of the old text.
+//!
+//! The input is a file, an old and a new text, apart by zero bytes; the first byte of what is left says whether all places
+//! are meant.
+#![no_main]
+
+use crow_core::edit::{Matcher, Occurrences, apply};
+use libfuzzer_sys::fuzz_target;
+
+/// A line as the loosest comparison sees it, and more loosely than that.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// All that changed lies between what is the same at the beginning and at the end, and most of that is the new text.
+fn check(file: &str, old: &str, new: &str) {
+    let Ok(edited) = apply(file, old, new, Occurrences::One) else { return };
+    assert_eq!(edited.n_replaced, 1);
+    assert_ne!(edited.text, file);
+    let is_plain = !file.contains('\r') && !old.contains(['\r', '\u{feff}']) && !new.contains(['\r', '\u{feff}']);
+    if edited.matcher == Matcher::Exact && is_plain && !old.is_empty() {
+        assert_eq!(edited.text, file.replacen(old, new, 1));
+    }
+    // Letters of the file that are gone were in the old text; as many may be gone as it has.
+    let n_gone = bare(file).chars().count().saturating_sub(bare(&edited.text).chars().count());
+    assert!(n_gone <= bare(old).chars().count(), "{edited:?}");
+    let n_added = bare(&edited.text).chars().count().saturating_sub(bare(file).chars().count());
+    assert!(n_added <= bare(new).chars().count(), "{edited:?}");
+    let n_same = file.bytes().zip(edited.text.bytes()).take_while(|(before, after)| before == after).count();
+    let is_there = file.as_bytes()[..n_same].iter().filter(|byte| **byte == b'\n').count() + 1;
+    assert_eq!(usize::try_from(edited.line).ok(), Some(is_there));
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut texts = text.splitn(4, '\0');
+    let (Some(file), Some(old), Some(new)) = (texts.next(), texts.next(), texts.next()) else { return };
+    check(file, old, new);
+    if texts.next().is_some() {
+        drop(apply(file, old, new, Occurrences::All));
+    }
+});
