@@ -49,6 +49,11 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    #[expect(unsafe_code, reason = "only here it is sure that nothing else runs yet")]
+    // SAFETY: the process has one thread, and nobody has asked for a variable.
+    unsafe {
+        crow_process::hide_environment();
+    }
     // Every command of a session comes through here, so it is looked at before anything else is made.
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == crow_process::WORD) {

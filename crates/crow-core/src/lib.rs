@@ -19,6 +19,7 @@ mod pattern;
 mod permission;
 mod reply;
 mod schedule;
+mod secrets;
 mod spelling;
 mod transcript;
 mod tree;
@@ -55,6 +56,7 @@ pub use permission::{
 };
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
+pub use secrets::is_secret_variable;
 pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
 pub use tree::Tree;

@@ -6,6 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::environment::hide_secrets;
+
 /// What opens addresses with the program that the person has chosen.
 #[cfg(target_os = "macos")]
 const OPENER: &str = "open";
@@ -16,6 +18,7 @@ const OPENER: &str = "xdg-open";
 pub fn open_in_browser(address: &str) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "a browser has to live on when we end")]
     let mut opener = Command::new(OPENER);
+    hide_secrets(&[], &mut opener);
     opener.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Who stops us with Ctrl-C does not mean the browser.
     opener.process_group(0).spawn().map(drop)

@@ -2,7 +2,7 @@
 //! of its own, with bounded output, and never left behind.
 //!
 //! Must never know what a program is for, what a tool or a model is, or which variables hold secrets:
-//! the caller names those.
+//! the caller names those, and `crow-core` those that any name tells.
 //!
 //! When the child exits, what it left running in its group is killed after a short drain: a command that
 //! wants something to live on has to be asked for in another way. A program that calls `setsid` itself
@@ -11,6 +11,7 @@
 mod browser;
 mod command;
 mod companion;
+mod environment;
 mod filter;
 mod groups;
 mod job;
@@ -28,6 +29,7 @@ mod warden;
 pub use browser::open_in_browser;
 pub use command::{Command, SpawnError};
 pub use companion::{Companion, Pipes, accompany};
+pub use environment::hide_environment;
 pub use filter::{FilterBounds, Filtered, filter};
 pub use groups::Groups;
 pub use job::{Job, Patience, Pulse, Unfed};

@@ -54,11 +54,14 @@ pub struct Confine {
     pub confinement: Confinement,
     /// The roots that it may write in.
     pub writable: Vec<PathBuf>,
+    /// Where another program starts the warden, with an environment of its own: the variables that the command does not get,
+    /// beside all whose names are a secret's.
+    pub hidden: Option<Vec<String>>,
 }
 
 impl Confine {
     /// Lets a command do whatever the person may; nothing of it is left behind all the same.
-    pub const FREE: Self = Self { confinement: Confinement::Free, writable: Vec::new() };
+    pub const FREE: Self = Self { confinement: Confinement::Free, writable: Vec::new(), hidden: None };
 }
 
 impl Warden {
@@ -82,6 +85,7 @@ impl Warden {
             writable,
             protected,
             network: self.rules.network,
+            hidden: confine.hidden.clone(),
             master: i32::try_from(std::process::id()).ok(),
             program: program.to_owned(),
             args: args.to_owned(),

@@ -17,7 +17,7 @@ use std::{
 };
 
 use crow_agent::WorkflowSettings;
-use crow_core::{Hook, TreeLimits};
+use crow_core::{Hook, TreeLimits, is_secret_variable};
 use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
 use crow_tools::Terminals;
@@ -60,7 +60,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     if let Address::Server { .. } = database {
         secrets.extend(top.db_variables.iter().cloned());
     }
-    secrets.extend(env.keys().filter(|name| is_key(name)).cloned());
+    secrets.extend(env.keys().filter(|name| is_secret_variable(name)).cloned());
     let workflow = speckit::surrounded(std::mem::take(&mut top.workflow), env, |name| secrets.contains(name));
     let settings = Settings {
         dir: dir.to_owned(),
@@ -99,11 +99,6 @@ fn terminals(use_clients: Option<bool>, fall_back: Option<bool>) -> Terminals {
         (_, Some(false)) => Terminals::ClientOnly,
         (_, _) => Terminals::ClientFirst,
     }
-}
-
-/// Tells a key by its variable's name: providers' keys are named so, configured here or not.
-fn is_key(name: &str) -> bool {
-    name.to_ascii_uppercase().ends_with("_API_KEY")
 }
 
 /// Reads a file that may be missing.

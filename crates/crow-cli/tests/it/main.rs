@@ -22,6 +22,7 @@ mod memory;
 mod recorded;
 mod replay;
 mod sandbox;
+mod secrets;
 mod skills;
 mod speckit;
 mod speckit_cli;

@@ -30,7 +30,10 @@ use super::{
     orders::Orders,
     say, tree,
 };
-use crate::sandbox::{Cell, Look};
+use crate::{
+    environment::hide_secrets,
+    sandbox::{Cell, Look},
+};
 
 /// Whose terminal is taken away may still write down where it was.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
@@ -182,6 +185,9 @@ fn start(orders: &Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
     command.args(&orders.args);
     for name in cell.variables_hidden() {
         command.env_remove(name);
+    }
+    if let Some(hidden) = &orders.hidden {
+        hide_secrets(hidden, &mut command);
     }
     let after_fork = move || {
         SigSet::empty().thread_set_mask()?;

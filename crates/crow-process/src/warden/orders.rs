@@ -9,6 +9,8 @@ pub(crate) struct Orders {
     pub(crate) writable: Vec<String>,
     pub(crate) protected: Vec<String>,
     pub(crate) network: Network,
+    /// Variables that the command does not get; where there is a list, none whose name is a secret's either.
+    pub(crate) hidden: Option<Vec<String>>,
     /// The process that wants the command; when it ends the command does.
     pub(crate) master: Option<i32>,
     pub(crate) program: String,
@@ -33,7 +35,7 @@ pub(crate) enum BadOrders {
 }
 
 pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... | --free] [--protect PATH...] [--no-network] \
-     [--for PID] -- COMMAND [ARGUMENT...]";
+     [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]";
 
 impl Orders {
     /// Spells the whole command line behind the executable.
@@ -49,6 +51,10 @@ impl Orders {
         words.extend(self.protected.into_iter().flat_map(|path| ["--protect".into(), path]));
         if self.network == Network::Closed {
             words.push("--no-network".into());
+        }
+        if let Some(hidden) = self.hidden {
+            words.push("--hide-secrets".into());
+            words.extend(hidden.into_iter().flat_map(|name| ["--hide".into(), name]));
         }
         if let Some(master) = self.master {
             words.extend(["--for".into(), master.to_string()]);
@@ -66,6 +72,7 @@ impl Orders {
             writable: Vec::new(),
             protected: Vec::new(),
             network: Network::Open,
+            hidden: None,
             master: None,
             program: String::new(),
             args: Vec::new(),
@@ -80,6 +87,8 @@ impl Orders {
                 "--write" => orders.writable.push(value("--write")?),
                 "--protect" => orders.protected.push(value("--protect")?),
                 "--no-network" => orders.network = Network::Closed,
+                "--hide-secrets" => drop(orders.hidden.get_or_insert_default()),
+                "--hide" => orders.hidden.get_or_insert_default().push(value("--hide")?),
                 "--for" => {
                     let text = value("--for")?;
                     let pid = text.parse().ok().filter(|&pid: &i32| pid > 0);

@@ -28,6 +28,10 @@ fn orders_are_read_and_written() {
     check("-- make all", expect![["ReadOnly Open\nsandbox-exec --read-only -- make all"]]);
     check("--free -- make -- -x", expect![["Free Open\nsandbox-exec --free -- make -- -x"]]);
     check(
+        "--free --hide-secrets --hide MINE -- make",
+        expect![["Free Open\nsandbox-exec --free --hide-secrets --hide MINE -- make"]],
+    );
+    check(
         "--no-network --for 12 --protect /a/b --write /a --write /c -- make",
         expect![[
             "Project Closed\nsandbox-exec --write /a --write /c --protect /a/b --no-network --for 12 -- make"
@@ -46,7 +50,17 @@ fn bad_orders_are_refused() {
     check("--free --write /a -- make", expect!["--free, --read-only and --write exclude each other"]);
     check("--read-only --write /a -- make", expect!["--free, --read-only and --write exclude each other"]);
     check("--free --read-only -- make", expect!["--free, --read-only and --write exclude each other"]);
-    for option in ["--free", "--read-only", "--write", "--protect", "--no-network", "--for"] {
+    let options = [
+        "--free",
+        "--read-only",
+        "--write",
+        "--protect",
+        "--no-network",
+        "--hide",
+        "--hide-secrets",
+        "--for",
+    ];
+    for option in options {
         assert!(USAGE.contains(option));
     }
 }
@@ -61,7 +75,7 @@ fn a_command_is_wrapped_as_it_is_held() {
     let exe = std::env::current_exe().unwrap();
     let warden = Warden::new(exe.clone(), rules);
     let wrapped = |confinement| {
-        let confine = Confine { confinement, writable: vec![PathBuf::from("/p")] };
+        let confine = Confine { confinement, writable: vec![PathBuf::from("/p")], hidden: None };
         let (program, args) = warden.around(&confine, "sh", &words("-c true"));
         assert_eq!(PathBuf::from(program), exe);
         args.join(" ").replace(&std::process::id().to_string(), "PID")

@@ -85,7 +85,7 @@ impl Terminal {
     }
 
     async fn start_program(&self, start: &Start, line: Line, cx: &ToolCx<'_>) -> Result<Program, Refusal> {
-        let (program, args) = held(self.warden.as_ref(), &start.command, cx);
+        let (program, args) = held(self.warden.as_ref(), &start.command, None, cx);
         let more = if line == Line::Terminal { Some(&DUMB) } else { None };
         let plain = PLAIN.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = plain.chain(cx.workspace.variables());
@@ -102,13 +102,18 @@ impl Terminal {
     }
 }
 
-/// What to start for a command line, as it is held.
-pub(super) fn held(warden: Option<&Warden>, command: &str, cx: &ToolCx<'_>) -> (String, Vec<String>) {
+/// What to start for a command line, as it is held; `hidden` is for those whose environment we do not make.
+pub(super) fn held(
+    warden: Option<&Warden>,
+    command: &str,
+    hidden: Option<Vec<String>>,
+    cx: &ToolCx<'_>,
+) -> (String, Vec<String>) {
     let args = vec!["-c".to_owned(), command.to_owned()];
     match warden {
         Some(warden) => {
             let writable = cx.workspace.roots().to_vec();
-            warden.around(&Confine { confinement: cx.confinement, writable }, SHELL, &args)
+            warden.around(&Confine { confinement: cx.confinement, writable, hidden }, SHELL, &args)
         }
         None => (SHELL.to_owned(), args),
     }

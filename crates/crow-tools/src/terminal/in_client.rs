@@ -6,6 +6,7 @@ use std::{
 };
 
 use crow_acp::{ClientError, ClientTerminal, Editor, Exit, Launch};
+use crow_core::is_secret_variable;
 use crow_process::{Ended, Output};
 use tokio::{
     sync::watch,
@@ -14,7 +15,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, Terminal, Terminals,
+    HEAD_BYTES, JOB_LIFE, SETTLE, SHELL, TAIL_BYTES, Terminal, Terminals,
     here::{PLAIN, begun, held},
     jobs::Place,
     wanted::Start,
@@ -41,9 +42,15 @@ impl Terminal {
     ) -> Result<Option<Came>, Refusal> {
         let jobs = cx.workspace.jobs();
         let seat = if start.is_job() { Some(jobs.reserve()?) } else { None };
-        let (program, args) = held(self.warden.as_ref(), &start.command, cx);
+        let hidden = cx.workspace.secret_variables().iter().filter(|name| !is_secret_variable(name));
+        let hidden = Some(hidden.cloned().collect());
+        let (program, args) = held(self.warden.as_ref(), &start.command, hidden, cx);
         let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let env = plain.chain(cx.workspace.variables());
+        // Where no warden stands between, a variable can be emptied and not removed.
+        let is_bare = program == SHELL;
+        let emptied = cx.workspace.secret_variables().iter().filter(|_| is_bare);
+        let env =
+            plain.chain(cx.workspace.variables()).chain(emptied.map(|name| (name.clone(), String::new())));
         let launch = Launch {
             program,
             args,

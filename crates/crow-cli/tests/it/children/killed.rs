@@ -25,21 +25,21 @@ async fn chain() -> (Stage, u64) {
 
 /// Finds the agents that stand so many levels below a process.
 pub(super) fn agents_at(root: u32, depth: u32) -> Vec<Pid> {
-    let mark = format!("CROW_DEPTH={depth}");
     let holds = |file: &str, pid: u32, word: &[u8]| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         text.split(|&byte| byte == 0).any(|other| other == word)
     };
-    let (mut below, mut found) = (vec![root], Vec::new());
-    while let Some(pid) = below.pop() {
+    let (mut below, mut found) = (vec![(root, 0)], Vec::new());
+    while let Some((pid, at)) = below.pop() {
         let is_agent = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == binary())
             && holds("cmdline", pid, b"acp")
             && !holds("cmdline", pid, b"sandbox-exec");
-        if is_agent && holds("environ", pid, mark.as_bytes()) {
+        if is_agent && at == depth {
             found.push(Pid::from_raw(i32::try_from(pid).expect("a pid")));
         }
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        below.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        let next = at + u32::from(is_agent);
+        below.extend(children.split_whitespace().filter_map(|child| Some((child.parse().ok()?, next))));
     }
     found
 }
