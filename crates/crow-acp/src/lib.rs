@@ -31,6 +31,9 @@ pub use incoming::{
 pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
-pub use socket::{ConnectError, Farewell, SocketDoor, Token, Way, connect, listen, way_to};
+pub use socket::{
+    ConnectError, Farewell, Knock, SocketDoor, Token, VisitLimits, Way, connect, listen, receive_visitors,
+    way_to,
+};
 pub use splice::{Left, splice};
 pub use transport::{Lines, duplex, stdio};

@@ -10,6 +10,7 @@ mod listen;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod visitors;
 
 use std::{io, time::Duration};
 
@@ -24,6 +25,7 @@ pub use self::{
     door::{SocketDoor, Token},
     farewell::Farewell,
     listen::listen,
+    visitors::{Knock, VisitLimits, receive_visitors},
 };
 
 /// Where agents are found unless an address says otherwise.

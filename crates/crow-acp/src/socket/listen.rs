@@ -1,6 +1,6 @@
 //! The server's end: lets clients in one by one and hands each one's lines to whoever serves them.
 
-use std::{collections::VecDeque, convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::{
@@ -13,8 +13,6 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     net::TcpStream,
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
-    task::JoinSet,
-    time::{sleep, timeout},
 };
 use tokio_tungstenite::{
     WebSocketStream,
@@ -29,26 +27,18 @@ use super::{
     door::is_called_rightly,
     ends,
     farewell::Farewell,
+    visitors::{Knock, VisitLimits, receive_visitors},
 };
 use crate::transport::Lines;
 
 /// Clients at the same time; each has an agent.
 pub(super) const CLIENTS_MAX: usize = 64;
 
-/// Those who knock at the same time; one more, and whoever has knocked for the longest is shown out.
-pub(super) const KNOCKERS_MAX: usize = CLIENTS_MAX;
-
-/// Who has not said by then what it wants is shown out.
-const KNOCK_MAX: Duration = Duration::from_secs(5);
-
 /// The head of a request: a token, and whatever proxies add.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// What everyone who is served gets to end when everything ends: an agent's program, then the goodbye.
 const LAST_WORDS: Duration = Duration::from_secs(6);
-
-/// When the system has no descriptor left, clients have to leave first.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long an id of a connection is.
 const ID_BYTES: usize = 16;
@@ -62,7 +52,7 @@ pub async fn listen<F>(
 ) where
     F: Future<Output = Farewell> + Send + 'static,
 {
-    listen_with(door, cut, (PING, KNOCK_MAX), serve).await;
+    listen_with(door, cut, (PING, VisitLimits::KNOCK), serve).await;
 }
 
 pub(super) async fn listen_with<F>(
@@ -75,40 +65,14 @@ pub(super) async fn listen_with<F>(
 {
     let SocketDoor { listener, name, token } = door;
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
-    let keeper = Arc::new(Doorkeeper { name, token, places, ping, knock_max, cut: cut.clone() });
+    let keeper = Arc::new(Doorkeeper { name, token, places, ping, cut: cut.clone() });
     let serve = Arc::new(serve);
-    let mut visits = JoinSet::new();
-    // Each one's is closed once it is let in, and shows it out when it is dropped before.
-    let mut knockers: VecDeque<oneshot::Sender<Infallible>> = VecDeque::new();
-    loop {
-        tokio::select! {
-            () = cut.cancelled() => break,
-            Some(visited) = visits.join_next() => {
-                if let Err(error) = visited {
-                    tracing::error!(%error, "a connection ended in a fault of ours");
-                }
-            }
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    knockers.retain(|knocker| !knocker.is_closed());
-                    if knockers.len() == KNOCKERS_MAX {
-                        knockers.pop_front();
-                    }
-                    let (knocker, shown_out) = oneshot::channel();
-                    knockers.push_back(knocker);
-                    let (keeper, serve) = (keeper.clone(), serve.clone());
-                    visits.spawn(async move { keeper.visit(stream, shown_out, serve.as_ref()).await });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "could not let a client in");
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            },
-        }
-    }
-    drop(listener);
-    // Those who are left are shown out with the end of this.
-    let _ = timeout(LAST_WORDS, async { while visits.join_next().await.is_some() {} }).await;
+    let limits = VisitLimits { knock: knock_max, goodbye: LAST_WORDS };
+    receive_visitors(listener, &cut, limits, |stream, knock| {
+        let (keeper, serve) = (keeper.clone(), serve.clone());
+        async move { keeper.visit(stream, knock, serve.as_ref()).await }
+    })
+    .await;
 }
 
 struct Doorkeeper {
@@ -116,7 +80,6 @@ struct Doorkeeper {
     token: Token,
     places: Arc<Semaphore>,
     ping: Duration,
-    knock_max: Duration,
     cut: CancellationToken,
 }
 
@@ -129,20 +92,11 @@ struct Admitted {
 type Plain = TokioIo<Counted<TcpStream>>;
 
 impl Doorkeeper {
-    async fn visit<F>(
-        self: Arc<Self>,
-        stream: TcpStream,
-        mut shown_out: oneshot::Receiver<Infallible>,
-        serve: &impl Fn(Lines) -> F,
-    ) where
+    async fn visit<F>(self: Arc<Self>, stream: TcpStream, knock: Knock, serve: &impl Fn(Lines) -> F)
+    where
         F: Future<Output = Farewell>,
     {
-        let admitted = tokio::select! {
-            admitted = timeout(self.knock_max, self.admit(stream)) => admitted,
-            _ = &mut shown_out => return,
-        };
-        drop(shown_out);
-        let Ok(Some((socket, _place))) = admitted else { return };
+        let Some(Some((socket, _place))) = knock.hear(self.admit(stream)).await else { return };
         let (lines, ends) = ends();
         let (say, said) = oneshot::channel();
         let farewell = async { said.await.unwrap_or(Farewell::Over) };

@@ -27,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connect::{connect_with, known_roots},
-    listen::{CLIENTS_MAX, KNOCKERS_MAX, listen_with},
+    listen::{CLIENTS_MAX, listen_with},
+    visitors::KNOCKERS_MAX,
     *,
 };
 

@@ -31,7 +31,9 @@ struct Server {
 impl Server {
     fn start(world: World, args: &[&str]) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let mut command = std::process::Command::new("/bin/sh");
+        // As few descriptors as some systems give.
+        command.args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_crow-cli")]);
         command.arg("mcp").args(args).current_dir(world.project());
         command.env_clear().env("HOME", world.home()).env("PATH", env!("PATH"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -459,6 +461,24 @@ fn over_http_nobody_keeps_it_from_its_end() {
     assert_eq!(web.server.leave(), Some(0));
     assert!(!web.token_file.exists(), "the key is still there");
     drop(half);
+}
+
+/// Whoever brings no token is a stranger: silent, half said or refused.
+#[test]
+fn over_http_strangers_keep_nobody_out() {
+    let web = Web::start();
+    let mut strangers = Vec::new();
+    for n in 0..400 {
+        let mut stranger = TcpStream::connect(&web.address).expect("it listens");
+        if n % 2 == 1 {
+            // It may have been shown out already.
+            let _ = stranger.write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Le");
+        }
+        strangers.push(stranger);
+    }
+    let (head, _) = web.hello(&[]);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    drop(strangers);
 }
 
 #[test]

@@ -1,21 +1,30 @@
 //! Streamable HTTP: who may come in. What is said inside is the SDK's and the host's.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
-
-use axum::{
-    Router,
-    body::Body,
-    extract::{Request, State},
-    http::{StatusCode, header},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
 };
-use crow_acp::Token;
+
+use crow_acp::{Knock, Token, VisitLimits, receive_visitors};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService,
     session::local::{LocalSessionManager, SessionConfig},
 };
-use tokio::{net::TcpListener, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -32,11 +41,19 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Clients at the same time; each has a queue.
 const SESSIONS_MAX: usize = 64;
 
+/// Connections that brought the token; a client has a few at a time.
+const CONNECTIONS_MAX: usize = 4 * SESSIONS_MAX;
+
+/// What one connection has read and nobody has taken yet: a head with what proxies add, and a piece of a body.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
 /// A client that says nothing for so long is gone.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
 /// What is under way gets this long when everything ends; who never finishes a request keeps nobody.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A door with its key.
 #[derive(Debug)]
@@ -73,19 +90,16 @@ pub async fn serve_http(
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_cancellation_token(cut.clone());
     let service = StreamableHttpService::new(move || Ok(host.clone()), sessions.clone(), config);
-    let doorkeeper = Arc::new(Doorkeeper { token, sessions });
-    let app =
-        Router::new().route_service(PATH, service).layer(middleware::from_fn_with_state(doorkeeper, let_in));
-    let served = axum::serve(listener, app).with_graceful_shutdown({
-        let cut = cut.clone();
-        async move { cut.cancelled().await }
-    });
-    let served = tokio::select! {
-        served = served.into_future() => served,
-        () = async { cut.cancelled().await; sleep(GOODBYE).await } => Ok(()),
-    };
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let server = Arc::new(Server { service, token, sessions, connections, cut: cut.clone() });
+    let limits = VisitLimits { knock: VisitLimits::KNOCK, goodbye: GOODBYE };
+    receive_visitors(listener, &cut, limits, |stream, knock| {
+        let server = server.clone();
+        async move { server.visit(stream, knock).await }
+    })
+    .await;
     tools.stop();
-    Ok(served?)
+    Ok(())
 }
 
 fn session_config() -> SessionConfig {
@@ -100,19 +114,85 @@ fn hosts(here: SocketAddr) -> Vec<String> {
     vec!["localhost".into(), "127.0.0.1".into(), "::1".into(), here.ip().to_string()]
 }
 
-struct Doorkeeper {
+struct Server {
+    service: StreamableHttpService<Host, LocalSessionManager>,
     token: Token,
     sessions: Arc<LocalSessionManager>,
+    connections: Arc<Semaphore>,
+    cut: CancellationToken,
 }
 
-async fn let_in(State(doorkeeper): State<Arc<Doorkeeper>>, request: Request<Body>, next: Next) -> Response {
-    if !doorkeeper.token.is_in(request.headers()) {
-        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-        return (StatusCode::UNAUTHORIZED, challenge, "this server wants its token\n").into_response();
+/// A connection that has brought the token, with its place; until then it is a stranger's.
+#[derive(Default)]
+struct Admission {
+    place: OnceLock<OwnedSemaphorePermit>,
+    is_given: CancellationToken,
+}
+
+impl Server {
+    async fn visit(&self, stream: TcpStream, knock: Knock) {
+        // Without it each message waits for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection will be slow");
+        }
+        let admission = Admission::default();
+        let service = service_fn(|request| async {
+            Ok::<_, Infallible>(self.answer(request, &admission).await.unwrap_or_else(|refusal| refusal))
+        });
+        let mut http = http1::Builder::new();
+        http.max_buf_size(BUFFER_BYTES_MAX);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        let knocked = knock.hear(async {
+            tokio::select! {
+                served = &mut connection => Some(served),
+                () = admission.is_given.cancelled() => None,
+            }
+        });
+        let served = match knocked.await {
+            Some(None) => tokio::select! {
+                served = &mut connection => served,
+                () = self.cut.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            },
+            Some(Some(served)) => served,
+            None => return,
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a client left in the middle");
+        }
     }
-    let is_new = !request.headers().contains_key("mcp-session-id");
-    if is_new && doorkeeper.sessions.sessions.read().await.len() >= SESSIONS_MAX {
-        return (StatusCode::SERVICE_UNAVAILABLE, "too many clients\n").into_response();
+
+    async fn answer(&self, request: Request<Incoming>, admission: &Admission) -> Result<Answer, Answer> {
+        if !self.token.is_in(request.headers()) {
+            let mut refused = refusal(StatusCode::UNAUTHORIZED, "this server wants its token");
+            refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Err(refused);
+        }
+        if admission.place.get().is_none() {
+            let place = self.connections.clone().try_acquire_owned();
+            let place =
+                place.map_err(|_| refusal(StatusCode::SERVICE_UNAVAILABLE, "too many connections"))?;
+            // A connection asks one thing after the other.
+            drop(admission.place.set(place));
+            admission.is_given.cancel();
+        }
+        if request.uri().path() != PATH {
+            return Err(refusal(StatusCode::NOT_FOUND, "the tools are at /mcp"));
+        }
+        let is_new = !request.headers().contains_key("mcp-session-id");
+        if is_new && self.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
+        }
+        Ok(self.service.handle(request).await)
     }
-    next.run(request).await
+}
+
+/// Says why somebody is not served, and ends the connection.
+fn refusal(status: StatusCode, why: &'static str) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(format!("{why}\n"))).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
