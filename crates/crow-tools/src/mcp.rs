@@ -10,6 +10,7 @@ mod http;
 mod keeper;
 mod link;
 mod listing;
+mod message_filter;
 mod news;
 mod outcome;
 mod overlong;

@@ -105,7 +105,7 @@ async fn stdio(name: &str, command: Command, groups: &Groups, heard: Heard) -> R
             shaken.over();
             Ok(Connection::new(served, Some(program)))
         }
-        Err(error) if let Some(why) = shaken.overlong() => {
+        Err(error) if let Some(why) = shaken.fault() => {
             tracing::debug!(%error, "a program never stopped answering");
             Err(End { why, ..program.end().await })
         }

@@ -18,6 +18,9 @@ const IMAGES_MAX: usize = 8;
 /// Characters of a type that a server names.
 const MIME_CHARS_MAX: usize = 80;
 
+/// Pieces of content of one result; whatever is in them, a model reads no more.
+const BLOCKS_MAX: usize = 1000;
+
 /// What the SDK could read of a result.
 pub(super) enum Answer {
     Result(CallToolResult),
@@ -62,18 +65,30 @@ pub(super) struct Gathered {
     text: String,
     n_text_bytes: usize,
     n_images: usize,
+    n_blocks: usize,
 }
 
 impl Gathered {
     /// Adds a block of content, of whatever kind it is.
     pub(super) fn value(&mut self, block: &Value) {
+        if self.n_blocks >= BLOCKS_MAX {
+            self.n_blocks += 1;
+            return;
+        }
         match serde_json::from_value(block.clone()) {
             Ok(block) => self.block(block),
-            Err(_) => self.text(&block.to_string()),
+            Err(_) => {
+                self.n_blocks += 1;
+                self.text(&block.to_string());
+            }
         }
     }
 
     fn block(&mut self, block: ContentBlock) {
+        self.n_blocks += 1;
+        if self.n_blocks > BLOCKS_MAX {
+            return;
+        }
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
             ContentBlock::Image(image) => self.image(&image.mime_type, &image.data),
@@ -110,12 +125,12 @@ impl Gathered {
         if text.is_empty() {
             return;
         }
-        if !self.text.is_empty() {
-            self.text.push('\n');
+        let separator = if self.text.is_empty() { "" } else { "\n" };
+        for piece in [separator, text] {
+            let room = TEXT_BYTES_MAX.saturating_sub(self.n_text_bytes);
+            self.n_text_bytes += piece.len();
+            self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
         }
-        let room = TEXT_BYTES_MAX.saturating_sub(self.n_text_bytes);
-        self.n_text_bytes += text.len();
-        self.text.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
     fn image(&mut self, mime: &str, data: &str) {
@@ -156,6 +171,10 @@ impl Gathered {
             let n_bytes = self.n_text_bytes;
             let _ = write!(self.text, "\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
         }
+        if self.n_blocks > BLOCKS_MAX {
+            let n_blocks = self.n_blocks;
+            let _ = write!(self.text, "\n(cut: the first {BLOCKS_MAX} of {n_blocks} pieces are shown)");
+        }
         self.close_text();
         self.parts
     }
@@ -172,5 +191,56 @@ impl Gathered {
             Part::Link { .. } | Part::Resource { .. } => None,
         });
         Outcome { status, for_client: shown.collect(), for_model: parts, plan: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn bytes_for_model(outcome: &Outcome) -> usize {
+        let texts = outcome.for_model.iter().map(|part| match part {
+            Part::Text(text) => text.len(),
+            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => 0,
+        });
+        texts.sum()
+    }
+
+    /// However many pieces an answer has, a model is told so much and how much there was.
+    #[test]
+    fn pieces_and_what_stands_between_them_count() {
+        let block = json!({"type": "text", "text": "a"});
+        let odd = json!({"type": "nothing that anybody knows"});
+        for block in [block, odd] {
+            let blocks = vec![block; 100_000];
+            let answers = [
+                Answer::Odd(json!({ "content": blocks })),
+                Answer::Result(CallToolResult::success(
+                    blocks.iter().filter_map(|block| serde_json::from_value(block.clone()).ok()).collect(),
+                )),
+            ];
+            for answer in answers {
+                let outcome = outcome(answer);
+                assert!(bytes_for_model(&outcome) <= TEXT_BYTES_MAX + 200, "{}", bytes_for_model(&outcome));
+                let last = format!("{:?}", outcome.for_model.last());
+                assert!(
+                    last.contains("of 100000 pieces are shown") || last.contains("no output"),
+                    "{last:.200}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_is_cut_with_its_line_ends() {
+        let blocks = vec![json!({"type": "text", "text": "ab"}); 900];
+        let mut all = vec![json!({"type": "text", "text": "x".repeat(TEXT_BYTES_MAX - 100)})];
+        all.extend(blocks);
+        let outcome = outcome(Answer::Odd(json!({ "content": all })));
+        let n_bytes = TEXT_BYTES_MAX - 100 + 900 * 3;
+        let note = format!("\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
+        assert_eq!(bytes_for_model(&outcome), TEXT_BYTES_MAX + note.len());
     }
 }

@@ -1,26 +1,16 @@
-//! What a program says, with a word after each message that is longer than anybody takes.
-//!
-//! The SDK drops such a message, and whoever waits for it would wait in vain. So the answer that it was is followed
-//! by a refusal of the same request. Before there is a connection it is the end: there is nothing else to wait for.
+//! What a program says, without what nobody could read of it. Before there is a connection such a message is the end:
+//! there is nothing else to wait for.
 
 use std::{
     io,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     task::{Context, Poll, ready},
 };
 
-use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest message the SDK takes.
-const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Where an answer has its id, if it is to be found at all.
-const HEAD_BYTES: usize = 256;
+use super::message_filter::MessageFilter;
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -31,19 +21,23 @@ pub(super) struct Handshake(Arc<Marks>);
 
 #[derive(Debug, Default)]
 struct Marks {
-    is_over: AtomicBool,
-    was_overlong: AtomicBool,
+    is_over: OnceLock<()>,
+    fault: Mutex<Option<String>>,
 }
 
 impl Handshake {
-    /// It worked: what is too long from here on is one message among others.
+    /// It worked: what cannot be read from here on is one message among others.
     pub(super) fn over(&self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
+        self.0.is_over.get_or_init(|| ());
     }
 
-    /// Says why it failed, when a message that was too long is why.
-    pub(super) fn overlong(&self) -> Option<String> {
-        self.0.was_overlong.load(Ordering::Relaxed).then(too_long)
+    /// Says why it failed, when a message that cannot be read is why.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn fail(&self, why: &str) {
+        *self.0.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
     }
 }
 
@@ -51,59 +45,28 @@ impl Handshake {
 pub(super) struct Overlong<R> {
     inner: R,
     chunk: Box<[u8]>,
-    /// What of the chunk is not handed on yet.
-    filled: std::ops::Range<usize>,
-    /// The beginning of the line.
-    head: Vec<u8>,
-    n_line_bytes: usize,
-    /// A line of our own that comes next.
-    refusal: Vec<u8>,
+    filter: MessageFilter,
+    /// What passed the filter, and how much of it is handed on.
+    passed: Vec<u8>,
+    n_handed_on: usize,
     handshake: Handshake,
 }
 
 impl<R> Overlong<R> {
     pub(super) fn new(inner: R, handshake: Handshake) -> Self {
-        Self {
-            inner,
-            chunk: vec![0; CHUNK_BYTES].into_boxed_slice(),
-            filled: 0..0,
-            head: Vec::with_capacity(HEAD_BYTES),
-            n_line_bytes: 0,
-            refusal: Vec::new(),
-            handshake,
-        }
+        let chunk = vec![0; CHUNK_BYTES].into_boxed_slice();
+        let (filter, passed) = (MessageFilter::default(), Vec::new());
+        Self { inner, chunk, filter, passed, n_handed_on: 0, handshake }
     }
 
-    /// Tells whether all is over because a line was too long before there is a connection.
+    /// Whether nothing more is to be heard.
     fn is_cut(&self) -> bool {
-        let marks = &self.handshake.0;
-        let is_overlong = self.n_line_bytes > LINE_BYTES_MAX && !marks.is_over.load(Ordering::Relaxed);
-        marks.was_overlong.fetch_or(is_overlong, Ordering::Relaxed) || is_overlong
-    }
-
-    /// Hands on what is there, up to the end of a line that was too long.
-    fn hand_on(&mut self, out: &mut ReadBuf<'_>) {
-        let ready = &self.chunk[self.filled.clone()];
-        let mut n_bytes = 0;
-        for &byte in ready.iter().take(out.remaining()) {
-            n_bytes += 1;
-            if byte != b'\n' {
-                self.n_line_bytes += 1;
-                if self.head.len() < HEAD_BYTES {
-                    self.head.push(byte);
-                }
-                continue;
-            }
-            let is_overlong = self.n_line_bytes > LINE_BYTES_MAX;
-            self.n_line_bytes = 0;
-            let head = std::mem::take(&mut self.head);
-            if is_overlong {
-                self.refusal = refusal(&head).unwrap_or_default();
-                break;
-            }
+        let is_over = self.handshake.0.is_over.get().is_some();
+        let why = self.filter.end().or_else(|| self.filter.fault().filter(|_| !is_over));
+        if let (Some(why), false) = (why, is_over) {
+            self.handshake.fail(why);
         }
-        out.put_slice(&ready[..n_bytes]);
-        self.filled.start += n_bytes;
+        why.is_some()
     }
 }
 
@@ -114,38 +77,27 @@ impl<R: AsyncRead + Unpin> AsyncRead for Overlong<R> {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.is_cut() {
-            return Poll::Ready(Ok(()));
-        }
-        if !this.refusal.is_empty() {
-            let n_bytes = this.refusal.len().min(out.remaining());
-            out.put_slice(&this.refusal[..n_bytes]);
-            this.refusal.drain(..n_bytes);
-            return Poll::Ready(Ok(()));
-        }
-        if this.filled.is_empty() {
+        loop {
+            if this.is_cut() {
+                return Poll::Ready(Ok(()));
+            }
+            let ready = &this.passed[this.n_handed_on..];
+            if !ready.is_empty() {
+                let n_bytes = ready.len().min(out.remaining());
+                out.put_slice(&ready[..n_bytes]);
+                this.n_handed_on += n_bytes;
+                return Poll::Ready(Ok(()));
+            }
+            (this.passed, this.n_handed_on) = (Vec::new(), 0);
             let mut chunk = ReadBuf::new(&mut this.chunk);
             ready!(Pin::new(&mut this.inner).poll_read(cx, &mut chunk))?;
-            this.filled = 0..chunk.filled().len();
+            match chunk.filled() {
+                // What was said without an end is not said.
+                [] => return Poll::Ready(Ok(())),
+                bytes => this.filter.feed(bytes, &mut this.passed),
+            }
         }
-        this.hand_on(out);
-        Poll::Ready(Ok(()))
     }
-}
-
-/// Refuses the request that a message answers, as far as its beginning tells which.
-fn refusal(head: &[u8]) -> Option<Vec<u8>> {
-    let head = String::from_utf8_lossy(head);
-    let before_result = head.split("\"result\"").next()?;
-    let (_, id) = before_result.split_once("\"id\"")?;
-    let id = id.trim_start().strip_prefix(':')?.trim_start();
-    let id: Value = serde_json::Deserializer::from_str(id).into_iter().next()?.ok()?;
-    let refusal = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": too_long()}});
-    Some(format!("{refusal}\n").into_bytes())
-}
-
-fn too_long() -> String {
-    format!("its answer is longer than {} MB", LINE_BYTES_MAX / 1024 / 1024)
 }
 
 #[cfg(test)]
@@ -154,36 +106,18 @@ mod tests {
 
     use super::*;
 
-    #[track_caller]
-    fn check(head: &str, expected: Option<&str>) {
-        let id = refusal(head.as_bytes()).map(|line| {
-            let line: Value = serde_json::from_slice(&line).unwrap();
-            line["id"].to_string()
-        });
-        assert_eq!(id.as_deref(), expected, "{head}");
-    }
-
-    #[test]
-    fn whose_answer_it_was() {
-        check(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"ty"#, Some("17"));
-        check(r#"{"id" : "a b", "jsonrpc":"2.0","result":{"#, Some("\"a b\""));
-        check(r#"{"jsonrpc":"2.0","result":{"id":3,"#, None);
-        check("vvvvvvvvvvvv", None);
-        check("", None);
-    }
-
     #[tokio::test]
-    async fn everything_else_passes() {
-        let long = format!("{{\"id\":4,\"result\":\"{}\"}}", "v".repeat(LINE_BYTES_MAX));
-        let said = format!("one\n\n{long}\ntwo\nthree");
+    async fn after_the_handshake_a_fault_is_one_answer_among_others() {
+        let deep = format!("{{\"id\":4,\"result\":{}", "[".repeat(1000));
+        let said = format!("one\n\n{deep}\ntwo\n");
         let mut heard = String::new();
         let handshake = Handshake::default();
         handshake.over();
         Overlong::new(said.as_bytes(), handshake).read_to_string(&mut heard).await.unwrap();
-        let (before, after) = heard.split_once(&long).unwrap();
+        let why = "its answer is nested more than 120 levels deep";
         let refusal =
-            r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"its answer is longer than 16 MB"}}"#;
-        assert_eq!((before, after), ("one\n\n", format!("\n{refusal}\ntwo\nthree").as_str()));
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{{\"code\":-32603,\"message\":\"{why}\"}}}}");
+        assert_eq!(heard, format!("one\n\n{refusal}\ntwo\n"));
     }
 
     #[tokio::test]
@@ -191,7 +125,7 @@ mod tests {
         let handshake = Handshake::default();
         let mut heard = Vec::new();
         Overlong::new(tokio::io::repeat(b'v'), handshake.clone()).read_to_end(&mut heard).await.unwrap();
-        assert_eq!(handshake.overlong().as_deref(), Some("its answer is longer than 16 MB"));
-        assert!(heard.len() < LINE_BYTES_MAX + 2 * CHUNK_BYTES, "{}", heard.len());
+        assert_eq!(handshake.fault().as_deref(), Some("its answer is longer than 16 MB"));
+        assert_eq!(heard.len(), 0);
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use super::{
     auth::{self, Signer},
     http,
+    message_filter::answer_instead,
 };
 
 /// What the SDK takes on the other transports, too.
@@ -122,7 +123,15 @@ impl Transport<RoleClient> for SseTransport {
             if event.name.is_empty() || event.name == "message" {
                 match serde_json::from_str(&event.data) {
                     Ok(message) => return Some(message),
-                    Err(error) => tracing::debug!(%error, "an event that is no message"),
+                    Err(error) => {
+                        let why = format!("its answer is no JSON: {error}");
+                        match answer_instead(event.data.as_bytes(), &why)
+                            .map(|line| serde_json::from_str(&line))
+                        {
+                            Some(Ok(refusal)) => return Some(refusal),
+                            Some(Err(_)) | None => tracing::debug!(%error, "an event that is no message"),
+                        }
+                    }
                 }
             }
         }
