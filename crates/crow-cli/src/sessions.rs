@@ -34,6 +34,8 @@ pub(crate) fn ask_person(question: &str) -> io::Result<Said> {
     let mut err = io::stderr().lock();
     write!(err, "{question} [y/N] ")?;
     err.flush()?;
+    // What was typed before it was there is no answer to it.
+    crow_process::drop_input(&io::stdin())?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     let is_yes = matches!(line.trim().to_lowercase().as_str(), "y" | "yes");

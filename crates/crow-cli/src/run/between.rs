@@ -73,7 +73,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 _ = self.signals.next() => return Err(interrupted()?),
-                typed = self.typed.answer() => self.on_answer(typed?.as_deref())?,
+                typing = self.typed.answer() => self.on_typing(typing?)?,
                 () = withdrawn(&mut self.asked) => self.drop_question()?,
                 () = connection.closed() => return Err(gone()),
             }
@@ -90,7 +90,7 @@ impl Driver {
             // What was typed so far stays in the keyboard's hands.
             speak::mark("\n")?;
         }
-        self.asked = self.on_event(event, Interrupt::Cancels)?;
+        self.asked = self.on_event(event, Interrupt::Cancels).await?;
         match is_seen {
             _ if self.asked.is_some() => self.prompt().await,
             true => Ok(Bottom::Words { n_beats: 0 }),

@@ -13,7 +13,7 @@ use super::{
     exit_of,
     plain::{Paint, one_line},
     signals::{Signals, Wish},
-    speak::{self, Typed},
+    speak::{self, Typed, Typing},
 };
 use crate::failure::{Code, Exit};
 
@@ -22,6 +22,10 @@ pub(super) const BEAT: Duration = Duration::from_millis(120);
 
 /// Questions kept for the prompt: of as many children at once nobody answers more.
 const QUESTIONS_KEPT_MAX: usize = 64;
+
+/// Said where lines are set aside that look like an answer.
+const NO_ANSWER: &str =
+    "\n  What was typed before the question, or several lines at once, is no answer to it.\n";
 
 /// How a turn came out for the person, who may go on after it.
 type TurnEnd = Result<(), Exit>;
@@ -166,24 +170,24 @@ impl Driver {
                     }
                     (Wish::End, _) | (_, Interrupt::Leaves) => return Err(Exit::quiet(Code::Interrupted)),
                 },
-                typed = self.typed.answer(), if self.asked.is_some() => self.on_answer(typed?.as_deref())?,
+                typing = self.typed.answer(), if self.asked.is_some() => self.on_typing(typing?)?,
                 () = withdrawn(&mut self.asked) => self.drop_question()?,
                 // While a question stands on the screen nothing is written over it.
                 event = self.heard.recv(), if self.asked.is_none() => match event {
-                    Some(event) => self.asked = self.on_event(event, interrupt)?,
+                    Some(event) => self.asked = self.on_event(event, interrupt).await?,
                     None => break ended.await,
                 },
                 ended = &mut ended => break ended,
                 _ = beat.tick(), if self.asked.is_none() => self.plan.speaker.beat()?,
             }
         };
-        self.finish(interrupt)?;
+        self.finish(interrupt).await?;
         self.settle(ended)
     }
 
     /// Takes in what came before the end of the turn. A question may be about something that goes on behind turns,
     /// so it is kept for the prompt that follows; without one, and after a stop, it is dropped, which is an answer.
-    fn finish(&mut self, interrupt: Interrupt) -> Result<(), Exit> {
+    async fn finish(&mut self, interrupt: Interrupt) -> Result<(), Exit> {
         let keeps = self.plan.args.interactive && interrupt == Interrupt::Cancels;
         if !keeps {
             self.drop_question()?;
@@ -199,7 +203,7 @@ impl Driver {
                 | ClientEvent::Said(_)
                 | ClientEvent::Wanted(_)
                 | ClientEvent::Claim { .. }
-                | ClientEvent::Released { .. } => drop(self.on_event(event, interrupt)?),
+                | ClientEvent::Released { .. } => drop(self.on_event(event, interrupt).await?),
             }
         }
         Ok(())
@@ -214,14 +218,21 @@ impl Driver {
     }
 
     /// Takes a line for an answer; what is none keeps the question standing.
-    pub(super) fn on_answer(&mut self, typed: Option<&str>) -> Result<(), Exit> {
-        if let Some(asked) = self.asked.take() {
-            self.asked = asked.answered(typed)?;
-        }
+    pub(super) fn on_typing(&mut self, typing: Typing) -> Result<(), Exit> {
+        let Some(asked) = self.asked.take() else { return Ok(()) };
+        self.asked = match typing {
+            Typing::Line(line) => asked.answered(Some(&line))?,
+            Typing::End => asked.answered(None)?,
+            Typing::Pasted => {
+                speak::mark(NO_ANSWER)?;
+                asked.mark_answers()?;
+                Some(asked)
+            }
+        };
         Ok(())
     }
 
-    pub(super) fn on_event(
+    pub(super) async fn on_event(
         &mut self,
         event: ClientEvent,
         interrupt: Interrupt,
@@ -263,7 +274,7 @@ impl Driver {
             asked.give_up("there is no terminal to ask on");
             return Ok(None);
         }
-        self.typed.set_aside()?;
+        self.typed.set_aside().await?;
         self.show_question(&asked)?;
         Ok(Some(asked))
     }

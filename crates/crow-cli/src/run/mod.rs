@@ -6,6 +6,7 @@ mod diff;
 mod driver;
 mod form;
 mod json;
+mod keyboard;
 mod markdown;
 mod others;
 mod plain;

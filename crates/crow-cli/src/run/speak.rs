@@ -1,46 +1,73 @@
-//! What the person types. One thread reads it, from the first time it is needed, so that waiting for a line never
-//! keeps the program from anything else, and a line that comes late is still there.
+//! What the person types: prompts, and answers to questions. What was typed before a question was there never answers it,
+//! and neither does what was pasted.
 
 use std::{
-    collections::VecDeque,
-    io::{self, BufRead, IsTerminal, Write},
-    thread,
-    time::Duration,
+    io::{self, IsTerminal, Write},
+    time::{Duration, Instant},
 };
 
-use tokio::{sync::mpsc, time::timeout};
+use tokio::time::{sleep_until, timeout};
 
+use super::keyboard::{Arrival, Keyboard, Line, Waiting};
 use crate::failure::{Code, Exit};
-
-/// Lines typed ahead; a person is not faster, and a pipe waits.
-const LINES_AHEAD: usize = 16;
 
 /// A script that has said its last word closes its end at once; whoever waits for an answer says nothing for longer.
 const END_WITHIN: Duration = Duration::from_millis(100);
 
+/// A line that is followed by another one this soon was not typed.
+const ALONE_FOR: Duration = Duration::from_millis(30);
+
+/// A question waits this long for the end of a paste.
+const QUIET_WITHIN: Duration = Duration::from_secs(2);
+
 /// The lines a person types.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
-    lines: Option<mpsc::Receiver<Line>>,
-    /// Lines typed before a question was asked: prompts, not answers.
-    ahead: VecDeque<Line>,
+    keyboard: Option<Keyboard>,
+    /// While a question is there: what is no answer to it.
+    question: Question,
 }
 
-/// A line, or the end of what they have to say; at a terminal more may follow that.
-type Line = io::Result<Option<String>>;
+/// What was typed before a question.
+#[derive(Debug, Default, Clone, Copy)]
+struct Question {
+    /// Lines that wait and are none of its answers.
+    n_before: usize,
+    /// The last input before it; what came with that is no answer either.
+    burst: u64,
+}
+
+/// What a person typed while a question was there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typing {
+    /// A line of its own.
+    Line(String),
+    /// The end of what they have to say.
+    End,
+    /// Several lines at once, or lines from before: they wait as prompts.
+    Pasted,
+}
 
 impl Typed {
     /// Begins to listen, so that what is typed from here on has its place before or after a question.
     pub(super) fn listen(&mut self) -> Result<(), Exit> {
-        self.lines().map(drop)
+        self.keyboard().map(drop)
     }
 
     /// Takes the next line; `None` is the end of what they have to say. May be given up and asked again.
     pub(super) async fn line(&mut self) -> Result<Option<String>, Exit> {
-        let line = match self.ahead.pop_front() {
-            Some(line) => Some(line),
-            None => self.lines()?.recv().await,
+        let keyboard = self.keyboard()?;
+        let line = loop {
+            let taken = {
+                let mut waiting = keyboard.up_to_now();
+                if waiting.is_over() { Some(Ok(None)) } else { keyboard.take(&mut waiting, 0) }
+            };
+            match taken {
+                Some(line) => break line,
+                None => keyboard.came().await,
+            }
         };
+        self.question.n_before = self.question.n_before.saturating_sub(1);
         read(line)
     }
 
@@ -49,49 +76,128 @@ impl Typed {
         if io::stdin().is_terminal() {
             return Ok(false);
         }
+        let is_empty = |line: &Line| matches!(line, Ok(Some(line)) if line.trim().is_empty());
+        let keyboard = self.keyboard()?;
         loop {
-            let line = match self.ahead.pop_front() {
-                Some(line) => line,
-                None => match timeout(END_WITHIN, self.lines()?.recv()).await {
-                    Ok(line) => line.unwrap_or(Ok(None)),
+            let is_there = {
+                let mut waiting = keyboard.up_to_now();
+                while waiting.arrivals.front().is_some_and(|first| is_empty(&first.line)) {
+                    drop(keyboard.take(&mut waiting, 0));
+                }
+                let is_end = |first: &Arrival| matches!(first.line, Ok(None));
+                if waiting.is_over() { Some(true) } else { waiting.arrivals.front().map(is_end) }
+            };
+            match is_there {
+                Some(is_over) => return Ok(is_over),
+                None => match timeout(END_WITHIN, keyboard.came()).await {
+                    Ok(()) => {}
                     Err(_) => return Ok(false),
                 },
-            };
-            if !matches!(&line, Ok(Some(line)) if line.trim().is_empty()) {
-                let is_over = matches!(line, Ok(None));
-                self.ahead.push_front(line);
-                return Ok(is_over);
             }
         }
     }
 
-    /// Takes the next line that is typed after [`Typed::set_aside`]. May be given up and asked again.
-    pub(super) async fn answer(&mut self) -> Result<Option<String>, Exit> {
-        let line = self.lines()?.recv().await;
-        read(line)
-    }
-
-    /// Keeps what was typed so far for later: nobody answers a question before reading it.
-    pub(super) fn set_aside(&mut self) -> Result<(), Exit> {
-        while self.ahead.len() < LINES_AHEAD {
-            let Ok(line) = self.lines()?.try_recv() else { break };
-            self.ahead.push_back(line);
+    /// Keeps what was typed so far for later: nobody answers a question before reading it. Waits until what is being pasted is
+    /// there.
+    pub(super) async fn set_aside(&mut self) -> Result<(), Exit> {
+        let keyboard = self.keyboard()?;
+        let latest = Instant::now() + QUIET_WITHIN;
+        loop {
+            let quiet_at = keyboard.up_to_now().quiet_at().map(|quiet_at| quiet_at.min(latest));
+            match quiet_at.filter(|quiet_at| *quiet_at > Instant::now()) {
+                Some(quiet_at) => sleep_until(quiet_at.into()).await,
+                None => break,
+            }
         }
+        if keyboard.drop_overflow() {
+            mark("\n  More was typed ahead than there is room for; it is dropped.\n")
+                .map_err(|error| failed(&error))?;
+        }
+        let waiting = keyboard.up_to_now();
+        let question = Question { n_before: waiting.arrivals.len(), burst: waiting.burst() };
+        drop(waiting);
+        self.question = question;
         Ok(())
     }
 
-    fn lines(&mut self) -> Result<&mut mpsc::Receiver<Line>, Exit> {
-        match &mut self.lines {
-            Some(lines) => Ok(lines),
+    /// Takes what is typed after [`Typed::set_aside`]. May be given up and asked again.
+    pub(super) async fn answer(&mut self) -> Result<Typing, Exit> {
+        let mut question = self.question;
+        let keyboard = self.keyboard()?;
+        let typing = loop {
+            let until = {
+                let mut waiting = keyboard.up_to_now();
+                if waiting.is_over() {
+                    break Ok(Typing::End);
+                }
+                if waiting.drop_overflow() {
+                    question.n_before = 0;
+                }
+                match look(&waiting, &mut question) {
+                    Look::Nothing => None,
+                    Look::Pasted => break Ok(Typing::Pasted),
+                    Look::Coming { until } => Some(until),
+                    Look::Alone { until } if until <= Instant::now() => {
+                        let line = keyboard.take(&mut waiting, question.n_before);
+                        break read(line.unwrap_or(Ok(None)))
+                            .map(|line| line.map_or(Typing::End, Typing::Line));
+                    }
+                    Look::Alone { until } => Some(until),
+                }
+            };
+            match until {
+                None => keyboard.came().await,
+                Some(until) => sleep_until(until.into()).await,
+            }
+        };
+        self.question = question;
+        typing
+    }
+
+    fn keyboard(&mut self) -> Result<&Keyboard, Exit> {
+        match &mut self.keyboard {
+            Some(keyboard) => Ok(keyboard),
             none @ None => {
-                let (read, lines) = mpsc::channel(LINES_AHEAD);
-                // Never joined: it waits for the keyboard, and ends with the process.
-                let started = thread::Builder::new().name("keyboard".into()).spawn(move || read_lines(&read));
-                started.map_err(|error| failed(&error))?;
-                Ok(none.insert(lines))
+                let keyboard = Keyboard::listen().map_err(|error| failed(&error))?;
+                Ok(none.insert(keyboard))
             }
         }
     }
+}
+
+/// What there is behind a question.
+enum Look {
+    Nothing,
+    /// Lines that are no answer, and more may come with them until then.
+    Coming {
+        until: Instant,
+    },
+    /// Lines that are no answer, and count as typed before from here on.
+    Pasted,
+    /// A line that is an answer if nothing follows it until then.
+    Alone {
+        until: Instant,
+    },
+}
+
+fn look(waiting: &Waiting, question: &mut Question) -> Look {
+    let Some(first) = waiting.arrivals.get(question.n_before) else { return Look::Nothing };
+    let is_end = !matches!(first.line, Ok(Some(_)));
+    // The end of everything is a no, whenever it came.
+    if is_end {
+        return Look::Alone { until: first.at };
+    }
+    let behind = waiting.arrivals.iter().skip(question.n_before);
+    let n_together = behind.take_while(|arrival| arrival.burst == first.burst).count();
+    if first.burst == question.burst || n_together > 1 {
+        if let Some(until) = waiting.quiet_at().filter(|until| *until > Instant::now()) {
+            return Look::Coming { until };
+        }
+        question.n_before += n_together;
+        question.burst = first.burst;
+        return Look::Pasted;
+    }
+    Look::Alone { until: first.at + ALONE_FOR }
 }
 
 /// Tells whether there is a person who can be asked.
@@ -109,28 +215,8 @@ pub(super) fn mark(mark: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn read_lines(lines: &mpsc::Sender<Line>) {
-    let mut stdin = io::stdin().lock();
-    loop {
-        let mut bytes = Vec::new();
-        let line = match stdin.read_until(b'\n', &mut bytes) {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned())),
-            Err(error) => Err(error),
-        };
-        let is_last = match &line {
-            Ok(Some(_)) => false,
-            Ok(None) => !stdin.is_terminal(),
-            Err(_) => true,
-        };
-        if lines.blocking_send(line).is_err() || is_last {
-            return;
-        }
-    }
-}
-
-fn read(line: Option<Line>) -> Result<Option<String>, Exit> {
-    line.unwrap_or(Ok(None)).map_err(|error| failed(&error))
+fn read(line: Line) -> Result<Option<String>, Exit> {
+    line.map_err(|error| failed(&error))
 }
 
 fn failed(error: &io::Error) -> Exit {

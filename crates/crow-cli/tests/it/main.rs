@@ -29,6 +29,7 @@ mod speckit_cli;
 mod survivors;
 mod tidy;
 mod trust;
+mod typed_ahead;
 mod undo;
 mod usage;
 mod wire;

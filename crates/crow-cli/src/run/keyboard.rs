@@ -1,0 +1,302 @@
+//! Lines as they come in, with what came in together. Knows nothing of questions and prompts.
+//!
+//! A thread waits for input; whoever wants to know what was typed until now takes it in as well, so that nothing
+//! stays in the hands of the system meanwhile.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{self, IsTerminal, Read as _},
+    os::fd::AsFd as _,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Notify;
+
+/// Bytes that wait. A person is not faster; a pipe waits with the rest.
+const WAITING_BYTES_MAX: usize = 1024 * 1024;
+
+/// Times that so much is dropped before a question.
+const OVERFLOWS_MAX: usize = 64;
+
+/// Bytes read at a time: what a terminal keeps of one line.
+const CHUNK_BYTES: usize = 4096;
+
+/// Input that follows other input sooner than this was not typed after anything was read between them.
+const TYPED_APART: Duration = Duration::from_millis(20);
+
+/// The same behind several lines at once, which are a paste: a terminal hands that over in pieces, and a network as well.
+const PASTED_APART: Duration = Duration::from_millis(100);
+
+/// A line, or the end of what there is to say; at a terminal more may follow that.
+pub(super) type Line = io::Result<Option<String>>;
+
+/// A line that came in.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) line: Line,
+    pub(super) at: Instant,
+    /// What came in together has one number, and what comes later a higher one.
+    pub(super) burst: u64,
+}
+
+/// What was typed and nobody has taken.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) arrivals: VecDeque<Arrival>,
+    n_bytes: usize,
+    /// The beginning of a line.
+    begun: Vec<u8>,
+    burst: u64,
+    n_lines_of_burst: usize,
+    last_at: Option<Instant>,
+    is_over: bool,
+}
+
+impl Waiting {
+    /// The number of what came in last.
+    pub(super) fn burst(&self) -> u64 {
+        self.burst
+    }
+
+    /// When what comes in next has nothing to do with what came in last.
+    pub(super) fn quiet_at(&self) -> Option<Instant> {
+        let apart = if self.n_lines_of_burst > 1 { PASTED_APART } else { TYPED_APART };
+        self.last_at.map(|last_at| last_at + apart)
+    }
+
+    /// Takes a line out.
+    pub(super) fn take(&mut self, place: usize) -> Option<Line> {
+        let arrival = self.arrivals.remove(place)?;
+        self.n_bytes = self.n_bytes.saturating_sub(weight(&arrival.line));
+        Some(arrival.line)
+    }
+
+    /// Whether nothing more comes in.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over && self.arrivals.is_empty()
+    }
+
+    /// Drops what waits, where that is all there is room for; tells whether it did.
+    pub(super) fn drop_overflow(&mut self) -> bool {
+        let is_full = self.is_full();
+        if is_full {
+            self.arrivals.clear();
+            self.begun.clear();
+            self.n_bytes = 0;
+        }
+        is_full
+    }
+
+    fn is_full(&self) -> bool {
+        self.n_bytes + self.begun.len() >= WAITING_BYTES_MAX
+    }
+
+    /// Takes in what was read at a moment; nothing is the end.
+    fn add(&mut self, bytes: &[u8], at: Instant, is_terminal: bool) {
+        if self.quiet_at().is_none_or(|quiet_at| at >= quiet_at) {
+            self.burst += 1;
+            self.n_lines_of_burst = 0;
+        }
+        self.last_at = Some(at);
+        if bytes.is_empty() {
+            if !self.begun.is_empty() {
+                self.end_line(at);
+            } else {
+                self.push(Ok(None), at);
+                self.is_over = !is_terminal;
+            }
+        }
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.begun.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.end_line(at);
+            }
+        }
+    }
+
+    fn end_line(&mut self, at: Instant) {
+        let bytes = std::mem::take(&mut self.begun);
+        let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
+        self.n_lines_of_burst += 1;
+        self.push(Ok(Some(line)), at);
+    }
+
+    fn push(&mut self, line: Line, at: Instant) {
+        self.n_bytes += weight(&line);
+        self.arrivals.push_back(Arrival { line, at, burst: self.burst });
+    }
+}
+
+/// An empty line takes room as well.
+fn weight(line: &Line) -> usize {
+    line.as_ref().ok().and_then(Option::as_ref).map_or(0, String::len) + 1
+}
+
+/// The keyboard, or whatever stdin is.
+#[derive(Debug)]
+pub(super) struct Keyboard(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    input: File,
+    is_terminal: bool,
+    waiting: Mutex<Waiting>,
+    /// Something came in.
+    came: Notify,
+    /// Something was taken out.
+    taken: Condvar,
+}
+
+impl Keyboard {
+    /// Begins to listen to stdin.
+    pub(super) fn listen() -> io::Result<Self> {
+        let stdin = io::stdin();
+        let shared = Arc::new(Shared {
+            input: File::from(stdin.as_fd().try_clone_to_owned()?),
+            is_terminal: stdin.is_terminal(),
+            waiting: Mutex::default(),
+            came: Notify::new(),
+            taken: Condvar::new(),
+        });
+        let reader = shared.clone();
+        // Never joined: it waits for the keyboard, and ends with the process.
+        thread::Builder::new().name("keyboard".into()).spawn(move || reader.read())?;
+        Ok(Self(shared))
+    }
+
+    /// Drops what waits where there is more than anybody types, and tells whether it did.
+    pub(super) fn drop_overflow(&self) -> bool {
+        let mut is_dropped = false;
+        // What comes in meanwhile may be as much again; whoever sends that without end is heard no more.
+        for _ in 0..OVERFLOWS_MAX {
+            if !self.up_to_now().drop_overflow() {
+                break;
+            }
+            is_dropped = true;
+        }
+        self.0.taken.notify_all();
+        is_dropped
+    }
+
+    /// What waits, everything taken in that is there at this moment.
+    pub(super) fn up_to_now(&self) -> MutexGuard<'_, Waiting> {
+        let mut waiting = self.0.waiting();
+        self.0.take_in(&mut waiting);
+        waiting
+    }
+
+    /// Waits until something comes in. What came since the last wait counts.
+    pub(super) async fn came(&self) {
+        self.0.came.notified().await;
+    }
+
+    /// Takes the line at a place out.
+    pub(super) fn take(&self, waiting: &mut Waiting, place: usize) -> Option<Line> {
+        let line = waiting.take(place);
+        self.0.taken.notify_all();
+        line
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads until the end.
+    fn read(&self) {
+        loop {
+            let ready = crow_process::wait_for_input(&self.input);
+            let mut waiting = self.waiting();
+            match ready {
+                Ok(()) => self.take_in(&mut waiting),
+                Err(error) => self.fail(&mut waiting, error),
+            }
+            while waiting.is_full() && !waiting.is_over {
+                waiting = self.taken.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            }
+            if waiting.is_over {
+                return;
+            }
+        }
+    }
+
+    /// Takes in what is there, as far as there is room.
+    fn take_in(&self, waiting: &mut Waiting) {
+        let mut chunk = [0; CHUNK_BYTES];
+        while !waiting.is_over && !waiting.is_full() {
+            match crow_process::has_input(&self.input) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return self.fail(waiting, error),
+            }
+            match (&self.input).read(&mut chunk) {
+                Ok(n_bytes) => waiting.add(&chunk[..n_bytes], Instant::now(), self.is_terminal),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.fail(waiting, error),
+            }
+            self.came.notify_one();
+        }
+    }
+
+    fn fail(&self, waiting: &mut Waiting, error: io::Error) {
+        waiting.push(Err(error), Instant::now());
+        waiting.is_over = true;
+        self.came.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes in pieces, each so many milliseconds after the one before; shows each line with its burst.
+    fn bursts(pieces: &[(u64, &str)]) -> Vec<(String, u64)> {
+        let (mut waiting, mut at) = (Waiting::default(), Instant::now());
+        for (later, piece) in pieces {
+            at += Duration::from_millis(*later);
+            waiting.add(piece.as_bytes(), at, true);
+        }
+        let lines = waiting.arrivals.into_iter();
+        let text = |line: Line| line.unwrap().unwrap_or_else(|| "(end)".to_owned());
+        lines.map(|arrival| (text(arrival.line), arrival.burst)).collect()
+    }
+
+    #[track_caller]
+    fn check(pieces: &[(u64, &str)], expected: &[(&str, u64)]) {
+        let expected: Vec<_> = expected.iter().map(|(line, burst)| ((*line).to_owned(), *burst)).collect();
+        assert_eq!(bursts(pieces), expected);
+    }
+
+    #[test]
+    fn what_comes_in_together_is_one_burst() {
+        check(
+            &[(0, "one\ntwo\n"), (5, "three\n"), (80, "four\n")],
+            &[("one", 1), ("two", 1), ("three", 1), ("four", 1)],
+        );
+        check(&[(0, "one\n"), (5, "two\n"), (200, "three\n")], &[("one", 1), ("two", 1), ("three", 2)]);
+        check(&[(0, "one\n"), (30, "two\n"), (30, "three\n")], &[("one", 1), ("two", 2), ("three", 3)]);
+    }
+
+    #[test]
+    fn a_line_may_come_in_pieces_and_without_its_end() {
+        check(&[(0, "on"), (500, "e\ntw"), (500, "")], &[("one", 2), ("tw", 3)]);
+        check(&[(0, "a\r\n"), (500, ""), (500, "\n")], &[("a", 1), ("(end)", 2), ("", 3)]);
+    }
+
+    #[test]
+    fn there_is_room_for_so_much() {
+        let mut waiting = Waiting::default();
+        let line = format!("{}\n", "x".repeat(CHUNK_BYTES - 1));
+        let n_lines = (0..1000).take_while(|_| {
+            waiting.add(line.as_bytes(), Instant::now(), true);
+            !waiting.is_full()
+        });
+        assert_eq!(n_lines.count(), WAITING_BYTES_MAX / CHUNK_BYTES - 1);
+        assert!(waiting.take(0).is_some());
+        assert!(!waiting.is_full(), "there is room again");
+    }
+}
