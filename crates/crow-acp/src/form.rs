@@ -16,6 +16,8 @@ pub struct Form {
     pub options: Vec<Choice>,
     /// Whether words of the person's own are an answer too.
     pub free_text: bool,
+    /// Whether it is about using what a repository supplies, which only a person who has looked at it can answer.
+    pub is_about_trust: bool,
 }
 
 impl Form {

@@ -97,8 +97,6 @@ pub enum Subject {
     /// A call of the model.
     #[default]
     Call,
-    /// What a repository supplies. Whoever says yes to everything unseen has not said yes to this.
-    Trust,
     /// Something that Crow would do beyond what was asked for. Nothing fails without it.
     Offer,
     /// Going on where the model goes in circles. Whoever says yes to everything unseen is who it would go on for.

@@ -5,6 +5,7 @@ use crow_tools::How;
 
 use crate::compact::Chore;
 use crate::speckit;
+use crate::supplies::TrustOrder;
 
 /// A command that a prompt turned out to be, and that acts at once.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) enum Command<'a> {
     Tasks,
     /// Stops the turn that runs.
     Stop,
+    /// Shows what the repository supplies, or says whether it may be used. `None` is not how it is done.
+    Trust(Option<TrustOrder>),
     /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
     Undo(Option<How>),
 }
@@ -36,7 +39,18 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "sessions" => Some(Command::Sessions),
         "tasks" => Some(Command::Tasks),
         "stop" => Some(Command::Stop),
+        "trust" => Some(Command::Trust(trusting(argument))),
         "undo" => Some(Command::Undo(undoing(argument))),
+        _ => None,
+    }
+}
+
+fn trusting(argument: &str) -> Option<TrustOrder> {
+    match argument {
+        "" => Some(TrustOrder::Show),
+        "yes" => Some(TrustOrder::Yes),
+        "session" => Some(TrustOrder::Session),
+        "no" => Some(TrustOrder::No),
         _ => None,
     }
 }
@@ -81,6 +95,11 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("sessions", "Show the newest sessions of this folder", None),
         command("tasks", "Show the tasks of this session and what became of them", None),
         command("stop", "Stop the turn that runs, and the tasks", None),
+        command(
+            "trust",
+            "Show what this repository would run, and use it or not",
+            Some("yes | session | no"),
+        ),
         command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]
     .into_iter()

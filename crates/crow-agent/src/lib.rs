@@ -37,6 +37,9 @@ pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
 pub use host::serve;
 pub use kit::{Kit, KitSettings, Parallel, Surrounding, WorkflowSettings};
 pub use memory::memory_specs;
-pub use supplies::{ReadRepository, RepositoryConfig, Variables};
+pub use supplies::{
+    ReadRepository, RepositoryConfig, RepositoryTrust, SuppliedFile, TrustedRepository, Variables,
+    forget_trust, list_trust, repository_of,
+};
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};

@@ -11,6 +11,7 @@ mod reading;
 mod stock;
 mod survey;
 mod texts;
+mod trusting;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,10 @@ pub(crate) use self::reading::{Inside, text as read_text};
 pub(crate) use self::stock::Stock;
 pub(crate) use self::survey::known_skills;
 pub(crate) use self::texts::{PromptFile, Skill};
+pub(crate) use self::trusting::TrustOrder;
+pub use self::trusting::{
+    RepositoryTrust, SuppliedFile, TrustedRepository, forget_trust, list_trust, repository_of,
+};
 
 /// How the resources begin that Crow itself adds to a prompt; the person did not say them, and a replay shows none.
 pub(crate) const OWN_SCHEME: &str = "crow:";
@@ -34,16 +39,16 @@ pub(crate) const OWN_SCHEME: &str = "crow:";
 /// Reads the configuration files of repositories, which are spelled like the person's own.
 pub trait ReadRepository: fmt::Debug + Send + Sync {
     /// Reads a file's text; nothing else is looked at.
-    fn read(&self, path: &Path, text: &str, variables: Variables) -> RepositoryConfig;
+    fn read(&self, path: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig;
 }
 
 /// What becomes of `${NAME}` in a repository's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Variables {
+pub enum Variables<'a> {
     /// It stays as it is written: nobody trusts the file yet.
     AsWritten,
-    /// It is replaced by its value.
-    Replaced,
+    /// It is replaced by its value where it is one of these, which a person was shown, and no key.
+    Listed(&'a BTreeSet<String>),
 }
 
 /// What a configuration file of a repository says.
@@ -55,6 +60,10 @@ pub struct RepositoryConfig {
     pub rules: Rules,
     /// The commands that it would have run at moments of a turn.
     pub hooks: Vec<Hook>,
+    /// The variables that it gets the values of.
+    pub variables: BTreeSet<String>,
+    /// Variables that it names and that hold keys: no repository gets those.
+    pub keys: BTreeSet<String>,
     /// Keys that a repository cannot set.
     pub refused: Vec<String>,
     /// What is odd or wrong in it, a sentence each.

@@ -199,7 +199,7 @@ impl TurnJob {
         talk: &mut Conversation,
         more_words: &mut mpsc::Receiver<MoreWords>,
     ) -> Result<TurnEnd, Failure> {
-        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
+        self.stock.ready(&self.cut).await;
         talk.turn = talk.transcript.next_seq();
         match cx.take_mail(talk).await? {
             0 => Ok(TurnEnd::Done),
@@ -269,7 +269,7 @@ impl TurnJob {
             Spoken::Part(Part::Text(text)) => Some(title_of_text(text)),
             Spoken::Part(_) | Spoken::ImageAt { .. } => None,
         });
-        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
+        self.stock.ready(&self.cut).await;
         let before = talk.transcript.next_seq();
         let end = speckit::run(cx, talk, (wanted, said, untold), more_words).await;
         if talk.transcript.next_seq() > before {
@@ -308,7 +308,7 @@ impl TurnJob {
         talk: &mut Conversation,
         said: Vec<Spoken>,
     ) -> Result<Vec<Part>, Result<TurnEnd, Failure>> {
-        self.stock.ready(talk.transcript.next_seq(), &self.cut).await;
+        self.stock.ready(&self.cut).await;
         let parts = match self.toolbox.prompt(&said, &self.cut).await {
             Some(_) if self.cut.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
             Some(prompted) => {

@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Take back what the last turn of a session did to files
     Undo(UndoArgs),
+    /// List, show, give and remove trust in what repositories supply
+    Trust(TrustArgs),
     /// Number features and check what a step of Spec Kit needs, as its own scripts do
     Speckit(SpeckitArgs),
     /// Check the configuration, keys, database, servers, agents, shell and sandbox, and say what to do
@@ -335,6 +337,35 @@ pub(crate) struct UndoArgs {
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,
+}
+
+/// What to do about trust.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// What to do; without it the repositories are listed
+    #[command(subcommand)]
+    pub(crate) command: Option<TrustCommand>,
+    /// Print JSON
+    #[arg(short, long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What can be done about trust; the folder is the current one unless it is named.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// List the repositories that are trusted or refused
+    List,
+    /// Show what a repository supplies and what of it would run
+    Show { folder: Option<PathBuf> },
+    /// Show it, ask, and trust it until it changes
+    Add {
+        folder: Option<PathBuf>,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Forget what was said about a repository
+    Remove { folder: Option<PathBuf> },
 }
 
 /// Names our modes and takes any: another agent has modes of its own.

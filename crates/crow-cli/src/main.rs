@@ -25,6 +25,7 @@ mod speckit;
 mod table;
 mod token;
 mod tools;
+mod trust;
 mod undo;
 
 use std::{
@@ -74,11 +75,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
     let volume = if cli.verbose { Volume::Verbose } else { Volume::Normal };
     match cli.command {
         Command::Auth(AuthArgs { server: Some(server), forget }) => {
-            let settings = load(&dir, &env)?;
-            match forget {
-                true => sign_in::forget(&settings, &server, &mut out)?,
-                false => agent::runtime()?.block_on(sign_in::run(&settings, &server, &mut out))?,
-            }
+            sign_in_to(&server, forget, &load(&dir, &env)?, &mut out)?;
         }
         Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true, .. }) => {
             match auth::run(&load(&dir, &env)?, &mut out)? {
@@ -120,6 +117,9 @@ fn run(cli: Cli) -> Result<(), Exit> {
             let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, cwd.as_path()));
             agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
+        Command::Trust(args) => {
+            trust::run(&args, &load(&dir, &env)?, &current_dir()?, sessions::ask_person, &mut out)?;
+        }
         Command::Speckit(args) => speckit::run(&args, &load(&dir, &env)?, &current_dir()?, &mut out)?,
         Command::Doctor(args) => {
             agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
@@ -128,6 +128,13 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Completions { shell } => completions(shell, &mut out)?,
     }
     Ok(out.flush()?)
+}
+
+fn sign_in_to(server: &str, forget: bool, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+    match forget {
+        true => sign_in::forget(settings, server, out),
+        false => agent::runtime()?.block_on(sign_in::run(settings, server, out)),
+    }
 }
 
 fn now() -> Timestamp {

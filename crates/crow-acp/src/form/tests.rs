@@ -10,7 +10,7 @@ use crate::{Abilities, About, ClientEvent, Hello, Incoming, Lines, drive, duplex
 fn nests() -> Form {
     let oak = Choice { label: "oak".into(), meaning: "The old one.".into() };
     let elm = Choice { label: "elm".into(), meaning: String::new() };
-    Form { message: "Which nest?".into(), options: vec![oak, elm], free_text: true }
+    Form { message: "Which nest?".into(), options: vec![oak, elm], free_text: true, is_about_trust: false }
 }
 
 /// What the client does with the form.

@@ -6,14 +6,20 @@ use std::collections::BTreeMap;
 use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use sdk::v1::schema as wire;
+use serde_json::{Value, json};
 
 use crate::form::{Choice, Form, Formed};
+use crate::v1::opening::meta;
+use crate::v1::permission::ASKS;
 use crate::v1::session_id;
 
 /// The property that has the chosen label. Clients draw properties in this order.
 const ANSWER: &str = "answer";
 /// The property that has words of the person's own.
 const OTHER: &str = "other";
+
+/// What a form says in its `_meta` that is about trust, for our own client.
+const TRUST: &str = "trust";
 
 /// A person reads what they choose from; nobody reads more.
 const OPTIONS_MAX: usize = 100;
@@ -36,7 +42,9 @@ pub(crate) fn form_request(session: &SessionId, form: &Form) -> wire::CreateElic
         schema = schema.property(OTHER, words, form.options.is_empty());
     }
     let scope = wire::ElicitationSessionScope::new(session_id(session));
-    wire::CreateElicitationRequest::new(wire::ElicitationFormMode::new(scope, schema), form.message.clone())
+    let mode = wire::ElicitationFormMode::new(scope, schema);
+    let request = wire::CreateElicitationRequest::new(mode, form.message.clone());
+    if form.is_about_trust { request.meta(meta(json!({ ASKS: TRUST }))) } else { request }
 }
 
 /// Reads what came of a form. What was not on offer is no answer.
@@ -88,6 +96,8 @@ pub(crate) struct Spelling {
 
 /// Reads a form of any agent; nothing when it is more than one question, or none of a session.
 pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<AskedForm> {
+    let asks = request.meta.as_ref().and_then(|meta| meta.get(ASKS)).and_then(Value::as_str);
+    let is_about_trust = asks == Some(TRUST);
     let wire::ElicitationMode::Form(mode) = request.mode else { return None };
     let wire::ElicitationScope::Session(scope) = mode.scope else { return None };
     let required = mode.requested_schema.required.unwrap_or_default();
@@ -113,7 +123,7 @@ pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<Aske
     let free_text = words.is_some() && !is_required(&choice);
     Some(AskedForm {
         session: SessionId::new(&*scope.session_id.0),
-        form: Form { message: request.message, options, free_text },
+        form: Form { message: request.message, options, free_text, is_about_trust },
         spelling: Spelling { choice, values, words },
     })
 }

@@ -17,8 +17,7 @@ const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
 
 /// What the `_meta` of a question says that is not about a call, for our own client.
-const ASKS: &str = "crow/asks";
-const TRUST: &str = "trust";
+pub(super) const ASKS: &str = "crow/asks";
 const OFFER: &str = "offer";
 const GO_ON: &str = "go_on";
 
@@ -38,9 +37,6 @@ pub(crate) fn permission_request(
     let option = |id: &'static str, name: &str, kind| wire::PermissionOption::new(id, name, kind);
     let [allow, reject, allow_always, reject_always] = match question.subject {
         Subject::Call => ["Allow", "Reject", "Allow for this session", "Reject for this session"],
-        Subject::Trust => {
-            ["Use in this session", "Not in this session", "Use until it changes", "Never, until it changes"]
-        }
         Subject::Offer => ["Yes", "No", "Yes, always in this session", "Never in this session"],
         Subject::GoOn => ["Go on", "Stop", "Go on, always in this session", "Stop, always in this session"],
     };
@@ -60,7 +56,6 @@ pub(crate) fn permission_request(
     let request = wire::RequestPermissionRequest::new(session_id(session), call, options);
     match question.subject {
         Subject::Call => request,
-        Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
         Subject::Offer => request.meta(meta(json!({ ASKS: OFFER }))),
         Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
     }
@@ -94,7 +89,6 @@ pub(crate) fn permission_request_of_child(
     match question.subject {
         // Whether its work fails without it, the child alone knows.
         Subject::Call | Subject::Offer => request,
-        Subject::Trust => request.meta(meta(json!({ ASKS: TRUST }))),
         Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
     }
 }
@@ -120,7 +114,6 @@ pub(crate) fn answered_for_child(
 pub(super) fn subject(request: &wire::RequestPermissionRequest) -> Subject {
     let asks = request.meta.as_ref().and_then(|meta| meta.get(ASKS)).and_then(Value::as_str);
     match asks {
-        Some(TRUST) => Subject::Trust,
         Some(OFFER) => Subject::Offer,
         Some(GO_ON) => Subject::GoOn,
         Some(_) | None => Subject::Call,

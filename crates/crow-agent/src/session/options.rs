@@ -24,6 +24,11 @@ impl Session {
                 let listed = self.children.listed().await;
                 return listed.unwrap_or_else(|error| format!("Could not list the tasks: {error}.\n"));
             }
+            Command::Trust(Some(order)) => return self.stock.trust(*order).await,
+            Command::Trust(None) => {
+                return "Nothing was changed: write /trust, /trust yes, /trust session or /trust no.\n"
+                    .into();
+            }
             Command::Undo(None) => {
                 return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
             }

@@ -1,6 +1,7 @@
 //! What a person said to the contents of a repository, kept in a file of the configuration folder that only they may
 //! read, with the approved contents, so that a change can be shown as one. Blocks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::found::{SupplyFile, hash};
 use super::reading::{self, Inside};
+use super::trusting::TrustedRepository;
 
 /// The folder in the configuration folder.
 const FOLDER: &str = "trust";
 
 /// Far beyond what [`ENTRIES_MAX`] entries of usual files come to.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Repositories that are listed; far more than anyone trusts.
+const REPOSITORIES_MAX: usize = 10_000;
 
 /// Words kept for one path: those of a few branches.
 const WORDS_MAX: usize = 8;
@@ -113,6 +118,43 @@ pub(super) fn keep<'a>(
     let n_beyond = file.entries.len().saturating_sub(ENTRIES_MAX);
     file.entries.drain(..n_beyond);
     write(&path(config_dir, repository), &file)
+}
+
+/// Lists what is kept, by the repositories' paths.
+pub(super) fn list(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
+    let folder = config_dir.join(FOLDER);
+    let names = reading::names(&folder, Inside::Anywhere, REPOSITORIES_MAX).into_iter();
+    let files = names.filter(|name| name.ends_with(".json")).map(|name| folder.join(name));
+    let listed = files.map(|file| {
+        let broken = |why: &str| format!("{}: {why}", file.display());
+        let text = reading::text(&file, Inside::Anywhere, FILE_BYTES_MAX);
+        let text = text.map_err(|error| broken(&error.to_string()))?.unwrap_or_default();
+        let kept: File = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
+        // Its name is made of the repository's: a copy under another name counts for nothing.
+        if path(config_dir, Path::new(&kept.repository)) != file {
+            return Err(broken("it is about another repository"));
+        }
+        let about = |word: Word| {
+            let entries = kept.entries.iter().filter(|entry| entry.word == word.as_str());
+            let paths: BTreeSet<String> = entries.map(|entry| entry.path.clone()).collect();
+            paths.into_iter().collect()
+        };
+        let (trusted, refused) = (about(Word::Yes), about(Word::No));
+        Ok(TrustedRepository { repository: kept.repository, trusted, refused })
+    });
+    let mut listed: Vec<_> = listed.collect();
+    listed
+        .sort_by_key(|listed| listed.as_ref().map(|listed| listed.repository.clone()).map_err(Clone::clone));
+    listed
+}
+
+/// Forgets what is kept of a repository; tells whether there was something.
+pub(super) fn forget(config_dir: &Path, repository: &Path) -> io::Result<bool> {
+    match fs::remove_file(path(config_dir, repository)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crow_acp::{Answered, Client};
-use crow_core::{CallId, CommandInfo, Entry, Ledger, Part, SessionId, Supply, Transcript, Update, Word};
+use crow_acp::Client;
+use crow_core::{CommandInfo, Entry, Ledger, Part, SessionId, Supply, Transcript, Update, Word};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::Asking;
+use super::asking::{Asking, Decision};
 use super::survey::Survey;
 use super::{Skill, Supplies, is_told, kept, skills_part};
+use crate::children;
 use crate::commands;
 use crate::kit::Kit;
 use crate::toolbox::Toolbox;
@@ -30,23 +31,25 @@ pub(crate) struct Stock {
     toolbox: Arc<Toolbox>,
     now: RwLock<Arc<Supplies>>,
     /// One look at a time: a second one must not ask again.
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
+    /// Whoever asks here is an agent itself.
+    pub(super) is_child: bool,
     /// Cancelled once the first look is over.
     opened: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     /// What was said for this session.
-    said: Ledger,
+    pub(super) said: Ledger,
+    /// What `/trust` showed last.
+    pub(super) shown: BTreeSet<Supply>,
     /// Sentences that were told.
     told: BTreeSet<String>,
     /// Commands that the client knows.
     offered: Vec<CommandInfo>,
     /// Skills that the model knows, by their files.
     known: BTreeSet<PathBuf>,
-    /// Questions that were asked.
-    n_asked: usize,
     /// A look whose prompt was cancelled while it waited for the disk.
     looking: Option<JoinHandle<Survey>>,
 }
@@ -63,7 +66,8 @@ impl Stock {
         let now = RwLock::new(Arc::new(Supplies::configured(&kit.settings())));
         let mut changed = toolbox.commands_changed();
         let (state, opened) = (Mutex::default(), CancellationToken::new());
-        let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state, opened });
+        let is_child = children::depth(&kit, &client) > 0;
+        let stock = Arc::new(Self { kit, client, session, cwd, toolbox, now, state, is_child, opened });
         let told = Arc::downgrade(&stock);
         tokio::spawn(async move {
             while changed.changed().await.is_ok() {
@@ -95,9 +99,8 @@ impl Stock {
         }
     }
 
-    /// Looks again before a prompt, and asks about what nobody has said anything to. `place` is where the prompt will
-    /// stand: no reply can be there, so no call has the question's name.
-    pub(crate) async fn ready(&self, place: u64, cut: &CancellationToken) {
+    /// Looks again before a prompt, and asks about what nobody has said anything to.
+    pub(crate) async fn ready(&self, cut: &CancellationToken) {
         let look = async {
             let mut state = self.state.lock().await;
             let survey = self.survey(&mut state).await;
@@ -109,14 +112,12 @@ impl Stock {
             () = cut.cancelled() => return,
         };
         let Some(survey) = survey else { return };
-        if let Some(survey) = self.asked(&mut state, survey, (place, cut)).await {
-            self.take_in(&mut state, survey);
-        }
+        self.asked(&mut state, survey, cut).await;
     }
 
     /// Looks on a thread of its own. One look at a time: where the disk does not answer, each prompt would leave a thread
     /// behind.
-    async fn survey(&self, state: &mut State) -> Option<Survey> {
+    pub(super) async fn survey(&self, state: &mut State) -> Option<Survey> {
         if let Some(left_behind) = &mut state.looking {
             // What it saw is old by now.
             let _ = left_behind.await;
@@ -129,40 +130,41 @@ impl Stock {
         survey.inspect_err(|error| tracing::error!(%error, "looking for supplies broke")).ok()
     }
 
-    async fn asked(
+    async fn asked(&self, state: &mut State, survey: Survey, cut: &CancellationToken) {
+        let unknown = survey.unknown(&state.said);
+        if unknown.is_empty() || cut.is_cancelled() {
+            return self.take_in(state, survey);
+        }
+        let asking = Asking::about(&unknown, |path| survey.kept.approved(path));
+        let about: Vec<Supply> = unknown.iter().map(|file| file.supply.clone()).collect();
+        let (word, until_changed) = match asking.ask(&self.client, &self.session, cut).await {
+            // The next prompt asks again.
+            Decision::Closed if cut.is_cancelled() || self.client.is_gone() => {
+                return self.take_in(state, survey);
+            }
+            Decision::Use { until_changed } => (Word::Yes, until_changed),
+            Decision::Leave { until_changed } => (Word::No, until_changed),
+            Decision::Closed => (Word::No, false),
+            Decision::Unasked => {
+                self.notice(state, Supplies::unused(&asking.summary, self.is_child));
+                (Word::No, false)
+            }
+        };
+        self.decide(state, survey, (about, word, until_changed)).await;
+    }
+
+    /// Takes down what a person said about contents, and goes by it from here on.
+    pub(super) async fn decide(
         &self,
         state: &mut State,
         survey: Survey,
-        (place, cut): (u64, &CancellationToken),
-    ) -> Option<Survey> {
-        let unknown = survey.unknown(&state.said);
-        if unknown.is_empty() || cut.is_cancelled() {
-            return Some(survey);
-        }
-        let asking = Asking::about(&unknown, |path| survey.kept.approved(path));
-        // A prompt that is refused leaves its place to the next one, and that may have a question as well.
-        let call = CallId::at(place, state.n_asked);
-        state.n_asked += 1;
-        let answered = asking.ask(&self.client, (&self.session, call), cut).await;
-        let word = match &answered {
-            Answered::AllowOnce | Answered::AllowAlways => Word::Yes,
-            // The next prompt asks again.
-            Answered::Cancelled if cut.is_cancelled() || self.client.is_gone() => return Some(survey),
-            Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled => Word::No,
-            Answered::Nobody { why } => {
-                self.notice(state, nobody(&asking.summary, why));
-                Word::No
-            }
-        };
-        let supplies: Vec<_> = unknown.iter().map(|file| file.supply.clone()).collect();
-        supplies.iter().for_each(|supply| state.said.say(supply.clone(), word));
-        match answered {
-            Answered::AllowAlways | Answered::RejectAlways => {
-                self.keep(state, survey, (&supplies, word)).await
-            }
-            Answered::AllowOnce | Answered::RejectOnce | Answered::Cancelled | Answered::Nobody { .. } => {
-                Some(survey)
-            }
+        (about, word, until_changed): (Vec<Supply>, Word, bool),
+    ) {
+        about.iter().for_each(|supply| state.said.say(supply.clone(), word));
+        let survey =
+            if until_changed { self.keep(state, survey, (&about, word)).await } else { Some(survey) };
+        if let Some(survey) = survey {
+            self.take_in(state, survey);
         }
     }
 
@@ -263,11 +265,4 @@ fn knows(transcript: &Transcript, skill: &Skill) -> bool {
             Entry::Prompt(prompt) => is_told(&prompt.parts, skill),
             Entry::Reply(_) | Entry::Result { .. } => false,
         })
-}
-
-fn nobody(summary: &str, why: &str) -> String {
-    format!(
-        "This repository supplies {summary}, which is not used: it needs your approval and nobody could be asked \
-         ({why}). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it."
-    )
 }

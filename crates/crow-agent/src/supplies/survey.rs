@@ -15,6 +15,9 @@ use crate::kit::KitSettings;
 /// The person's own files; far more than anyone has.
 const OWN_MAX: usize = 500;
 
+/// Names that a notice shows.
+const KEYS_SHOWN: usize = 8;
+
 /// Larger texts are none that a model should read at once.
 const OWN_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -72,8 +75,18 @@ impl Survey {
                 continue;
             }
             match file.brings {
-                Brings::Config(_) => {
-                    let config = places.repositories.read(&file.path, &file.text, Variables::Replaced);
+                Brings::Config(shown) => {
+                    let listed = Variables::Listed(&shown.variables);
+                    let config = places.repositories.read(&file.path, &file.text, listed);
+                    if !shown.keys.is_empty() {
+                        let keys: Vec<String> = shown.keys.iter().cloned().collect();
+                        let keys = super::listed(keys.iter(), KEYS_SHOWN);
+                        problems.push(format!(
+                            "{} names {keys}, which no repository gets: variables that hold keys stay empty in it. Name the \
+                             server in your own configuration where it needs one.",
+                            file.supply.path
+                        ));
+                    }
                     supplies.servers.extend(config.servers);
                     supplies.rules.allow.extend(config.rules.allow);
                     supplies.rules.deny.extend(config.rules.deny);

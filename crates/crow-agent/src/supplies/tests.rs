@@ -18,7 +18,7 @@ use crate::kit::KitSettings;
 struct Lines;
 
 impl ReadRepository for Lines {
-    fn read(&self, _: &Path, text: &str, variables: Variables) -> RepositoryConfig {
+    fn read(&self, _: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig {
         let mut config = RepositoryConfig::default();
         for line in text.lines() {
             let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -26,7 +26,7 @@ impl ReadRepository for Lines {
                 ("server", Some((name, command))) => {
                     let command = match variables {
                         Variables::AsWritten => command.to_owned(),
-                        Variables::Replaced => command.replace("${X}", "replaced"),
+                        Variables::Listed(_) => command.replace("${X}", "replaced"),
                     };
                     let transport = McpTransport::Stdio { command, args: Vec::new(), env: Vec::new() };
                     config.servers.push(McpServer::new(name, transport));

@@ -14,9 +14,9 @@ use super::{
 
 /// A question that waits for the person; dropped, it tells the agent that nobody answers.
 pub(super) enum Asked {
-    /// Whether a call may run, or what a repository supplies may be used.
+    /// Whether a call may run.
     Call { question: Box<PermissionQuestion>, answer: oneshot::Sender<PermissionAnswer> },
-    /// Which way to go.
+    /// Which way to go, or whether what a repository supplies may be used.
     Form { form: Box<Form>, answer: oneshot::Sender<Formed> },
 }
 
@@ -26,7 +26,7 @@ impl Asked {
         match self {
             Self::Call { question, .. } => match question.subject {
                 Subject::Call | Subject::Offer => true,
-                Subject::Trust | Subject::GoOn => false,
+                Subject::GoOn => false,
             },
             Self::Form { .. } => false,
         }
@@ -37,9 +37,17 @@ impl Asked {
         match self {
             Self::Call { question, .. } => match question.subject {
                 Subject::Call => true,
-                Subject::Offer | Subject::Trust | Subject::GoOn => false,
+                Subject::Offer | Subject::GoOn => false,
             },
             Self::Form { .. } => false,
+        }
+    }
+
+    /// Whether it is about using what a repository supplies.
+    pub(super) fn is_about_trust(&self) -> bool {
+        match self {
+            Self::Call { .. } => false,
+            Self::Form { form, .. } => form.is_about_trust,
         }
     }
 

@@ -262,9 +262,13 @@ impl Driver {
         if interrupt == Interrupt::Leaves {
             return Ok(None);
         }
-        // A yes to everything is no yes to what nobody has looked at.
         if self.plan.args.yes && asked.takes_any_yes() {
             asked.allow();
+            return Ok(None);
+        }
+        // Whoever lets everything run unseen has looked at nothing.
+        if self.plan.args.yes && asked.is_about_trust() {
+            asked.give_up("-y answers no question about trust");
             return Ok(None);
         }
         if !speak::somebody() {

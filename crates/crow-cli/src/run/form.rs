@@ -13,7 +13,8 @@ const CANCEL: &str = "cancel";
 
 /// Draws the question with its answers, one a line.
 pub(super) fn lines(form: &Form, paint: Paint) -> Vec<String> {
-    let heading = paint.on(Style::new().yellow().bold(), "A question:");
+    let heading = if form.is_about_trust { "Do you trust this?" } else { "A question:" };
+    let heading = paint.on(Style::new().yellow().bold(), heading);
     let message = visible(&form.message);
     let mut said = message.lines();
     let mut lines = vec![format!("{heading} {}", said.next().unwrap_or_default())];

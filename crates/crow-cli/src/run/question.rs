@@ -16,30 +16,7 @@ pub(super) fn lines(question: &PermissionQuestion, paint: Paint) -> Vec<String> 
         Subject::Call => call(question, "May Crow do this?", paint),
         Subject::Offer => call(question, "Shall Crow do this?", paint),
         Subject::GoOn => call(question, "Shall it go on?", paint),
-        Subject::Trust => trust(question, paint),
     }
-}
-
-/// Draws what a repository supplies: first what would run, then the files it is in.
-fn trust(question: &PermissionQuestion, paint: Paint) -> Vec<String> {
-    let heading = paint.on(Style::new().yellow().bold(), "Do you trust this?");
-    let mut lines = vec![format!("{heading} {}", visible(&question.title).replace('\n', " "))];
-    for content in &question.content {
-        match content {
-            Content::Text(text) => {
-                lines.extend(
-                    visible(text).lines().map(|line| format!("  {}", paint.on(Style::new().cyan(), line))),
-                );
-            }
-            Content::Diff { path, old, new } => {
-                lines.push(format!("  {}", paint.on(Style::new().bold(), &visible(path))));
-                let old = old.as_deref().unwrap_or_default();
-                lines.extend(diff::lines(old, new, paint).into_iter().map(|line| format!("    {line}")));
-            }
-            Content::Image { .. } => {}
-        }
-    }
-    lines
 }
 
 /// What is said about a call: who asks for it, and why.

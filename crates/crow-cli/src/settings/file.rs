@@ -220,6 +220,18 @@ impl Scalar {
 }
 
 impl Node {
+    /// Names the variables in the texts of the tree.
+    pub(super) fn variables(&self) -> Vec<&str> {
+        match &self.value {
+            Value::Null => Vec::new(),
+            Value::Scalar(scalar) => {
+                scalar.variables().into_iter().filter(|name| is_variable(name)).collect()
+            }
+            Value::List(items) => items.iter().flat_map(Self::variables).collect(),
+            Value::Map(fields) => fields.iter().flat_map(|field| field.node.variables()).collect(),
+        }
+    }
+
     /// Shows the tree as JSON.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
         match &self.value {

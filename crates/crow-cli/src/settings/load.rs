@@ -76,7 +76,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         worktrees_dir: places::worktrees(env, dir),
         recordings_dir: places::recordings(env),
         rules: std::mem::take(&mut top.permissions.rules),
-        secret_variables: secrets.into_iter().collect(),
+        secret_variables: secrets.iter().cloned().collect(),
         prompts_dir: dir.join(PROMPTS_DIR),
         workflow,
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
@@ -87,7 +87,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         tree_limits: top.tree_limits,
         web: web::access(dir, &whole, env),
         hooks: top.hooks,
-        repositories: RepositoryReader::new(whole.clone()),
+        repositories: RepositoryReader::new(whole.clone(), secrets),
     };
     Ok((settings, loader.warnings))
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crow_testkit::client::{FakeClient, World};
 use crow_testkit::{ModelServer, mcp_server, replay};
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 /// What the model says in most of these tests.
 /// The commands that every session has.
-const OWN: [&str; 9] = ["clear", "compact", "help", "mode", "model", "sessions", "stop", "tasks", "undo"];
+const OWN: [&str; 10] =
+    ["clear", "compact", "help", "mode", "model", "sessions", "stop", "tasks", "trust", "undo"];
 
 const HELLO: &str = "text \"Hello.\"";
 
@@ -32,10 +33,21 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// Starts a client that can show notices.
+/// Starts a client that can show notices and has forms.
 async fn start(world: &World) -> FakeClient {
+    let capabilities = json!({"session": {"notices": {}}, "elicitation": {"form": {}}});
+    FakeClient::start_with(binary(), &world.home(), capabilities).await
+}
+
+/// Starts a client that has no forms.
+async fn start_plain(world: &World) -> FakeClient {
     FakeClient::start_with(binary(), &world.home(), json!({"session": {"notices": {}}})).await
 }
+
+const NOT_NOW: &str = "Not in this session";
+const THIS_SESSION: &str = "Use in this session";
+const UNTIL_CHANGED: &str = "Use until it changes";
+const NEVER: &str = "Never, until it changes";
 
 /// Where the first server leaves a sign that it was started.
 fn sign(world: &World) -> PathBuf {
@@ -72,6 +84,19 @@ impl Stage {
         let world = World::new(model.base_url());
         lay_out(&world);
         let client = start(&world).await;
+        Self::with(model, world, client).await
+    }
+
+    /// With a client that has no forms.
+    async fn without_forms(script: &str) -> Self {
+        let model = ModelServer::start(script);
+        let world = World::new(model.base_url());
+        lay_out(&world);
+        let client = start_plain(&world).await;
+        Self::with(model, world, client).await
+    }
+
+    async fn with(model: ModelServer, world: World, client: FakeClient) -> Self {
         let mut stage = Self { model, world, client, session: String::new() };
         stage.open().await;
         stage
@@ -88,7 +113,15 @@ impl Stage {
     }
 
     fn answer(&mut self, answer: &str) {
-        self.client.answers.push_back(answer.to_owned());
+        self.client.forms.push_back(answer.to_owned());
+    }
+
+    /// Sends a command and gives what it answers.
+    async fn command(&mut self, text: &str) -> String {
+        let before = self.client.log().len();
+        let id = self.client.prompt(&self.session, text).await;
+        self.client.answer_to(id).await.expect("it is answered");
+        self.client.log()[before..].to_owned()
     }
 
     async fn play(&mut self, text: &str) {
@@ -106,8 +139,8 @@ impl Stage {
     /// The questions asked so far, without those about calls of the model.
     fn questions(&self) -> String {
         let log = self.client.log();
-        let lines = log.lines().filter(|line| line.starts_with("? Use what"));
-        lines.map(|line| format!("{line}\n")).collect()
+        let lines = log.lines().filter_map(|line| line.strip_prefix("? form "));
+        lines.filter(|line| line.starts_with("Use what")).map(|line| format!("{line}\n")).collect()
     }
 
     /// What reached the model of the repository's supplies.
@@ -144,36 +177,35 @@ fn check(test: impl Future<Output = ()>) {
     runtime.expect("a runtime can be made").block_on(test);
 }
 
-/// Compares what the client heard, but for notices, which come when they come, and the paths in the question's content.
-#[track_caller]
-fn log_is(stage: &Stage, expected: &Expect) {
-    let log = stage.client.log();
-    let lines = log.lines().filter(|line| !line.starts_with("< notice"));
-    let lines = lines.map(|line| match line.split_once(" pending {\"files\"") {
-        Some((question, _)) => format!("{question} pending …\n"),
-        None => format!("{line}\n"),
-    });
-    expected.assert_eq(&lines.collect::<String>());
-}
-
+/// A client that says yes to every permission request, and fills in every form with what stands first or last in it.
 #[test]
-fn with_nobody_to_ask_nothing_of_it_is_used_and_it_is_said_once() {
+fn a_client_that_says_yes_to_everything_trusts_nothing() {
     check(async {
-        let mut stage = Stage::new(HELLO).await;
-        stage.answer("error");
+        let mut stage = Stage::without_forms(HELLO).await;
+        stage.client.answers.extend(["allow_once", "allow_always"].map(str::to_owned));
         stage.say("/review a.rs").await;
         stage.play("again").await;
-        assert_eq!(stage.used(), Vec::<&str>::new());
-        assert_eq!(stage.commands(), Vec::<String>::new());
+        assert_eq!((stage.used(), stage.commands()), (Vec::new(), Vec::new()));
         assert!(!stage.has_trust());
         let log = stage.client.log();
         let told: Vec<&str> = log.lines().filter(|line| line.starts_with("< notice")).collect();
         expect![[r#"
             < notice warning ".crow/config.yaml sets what a repository cannot set, so that is left out: permissions.mode, providers, sandbox." ""
-            < notice warning "This repository supplies 2 MCP servers, 1 rule, 1 skill, 1 command, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it." ""
+            < notice warning "This repository supplies 2 MCP servers, 1 rule, 1 skill, 1 command, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal." ""
         "#]].assert_eq(&(told.join("\n") + "\n"));
-        assert_eq!(stage.questions().lines().count(), 1);
+        assert!(!log.contains("? "), "something was asked: {log}");
     });
+    for answer in ["", NEVER, "declined", "cancelled", "null"] {
+        check(async {
+            let mut stage = Stage::new(HELLO).await;
+            if !answer.is_empty() {
+                stage.answer(answer);
+            }
+            stage.say("/review a.rs").await;
+            assert_eq!(stage.questions().lines().count(), 1, "{answer}");
+            assert_eq!((stage.used(), stage.commands()), (Vec::new(), Vec::new()), "{answer}");
+        });
+    }
 }
 
 #[test]
@@ -182,13 +214,15 @@ fn while_nobody_answers_nothing_happens() {
         let mut stage = Stage::new(HELLO).await;
         stage.answer("silence");
         let id = stage.client.prompt(&stage.session.clone(), "hello").await;
-        stage.client.until("? Use what").await;
+        stage.client.until("? form Use what").await;
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
+        // It is answered where it stands.
+        assert!(stage.command("/trust yes").await.contains("A question about this repository is open."));
         stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
         assert_eq!(stage.client.answer_to(id).await.expect("it ends")["stopReason"], "cancelled");
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
         // A question that was stopped was not answered.
-        stage.answer("reject_once");
+        stage.answer(NOT_NOW);
         stage.play("hello").await;
         assert_eq!(stage.questions().lines().count(), 2);
     });
@@ -200,29 +234,18 @@ fn what_is_allowed_is_used_from_the_same_prompt_on() {
         let script =
             "call echo {\"text\":\"hi\"}\ncall terminal {\"command\":\"touch allowed\"}\ntext \"Done.\"";
         let mut stage = Stage::new(script).await;
+        stage.answer(THIS_SESSION);
         stage.say("/review a.rs").await;
         assert_eq!(stage.used(), ["tool", "skill", "command", "program"]);
         assert_eq!(stage.commands(), ["review", "deploy"]);
-        log_is(
-            &stage,
-            &expect![[r#"
-                < call call-0-0 trust "Use what this repository supplies: 2 MCP servers, 1 rule, 1 skill, 1 command" pending …
-                ? Use what this repository supplies: 2 MCP servers, 1 rule, 1 skill, 1 command [allow_once, reject_once, allow_always, reject_always] -> allow_once
-                < call call-0-0 completed
-                < call call-1-0 echo "good: echo" pending {"text":"hi"}
-                ? good: echo [allow_once, reject_once, allow_always, reject_always] -> allow_once
-                < call call-1-0 in_progress
-                < call call-1-0 completed "{\"text\":\"hi\"}"
-                < call call-3-0 terminal "`touch allowed`" pending {"command":"touch allowed"}
-                < call call-3-0 in_progress
-                < call call-3-0 completed "(no output)"
-                < text[msg-5] Done.
-                < title /review a.rs
-            "#]],
-        );
+        let asked = stage.client.log();
+        let sign = sign(&stage.world).display().to_string();
+        assert!(asked.contains("runs: touch $HOME/started") || asked.contains(&sign), "{asked}");
+        assert!(asked.contains(&format!("[{NOT_NOW}, {THIS_SESSION}, {UNTIL_CHANGED}, {NEVER}]")), "{asked}");
+        assert!(stage.world.project().join("allowed").exists(), "its rule counts");
         assert!(!stage.has_trust(), "once is for this session");
         stage.reopen().await;
-        stage.answer("reject_once");
+        stage.answer(NOT_NOW);
         stage.play("hello").await;
         assert_eq!(stage.questions().lines().count(), 1, "once is for one session");
     });
@@ -232,7 +255,7 @@ fn what_is_allowed_is_used_from_the_same_prompt_on() {
 fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
-        stage.answer("allow_always");
+        stage.answer(UNTIL_CHANGED);
         stage.say("/review a.rs").await;
         assert!(stage.has_trust());
         stage.reopen().await;
@@ -242,43 +265,147 @@ fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
         // In the same session, too.
         fs::write(stage.world.project().join(".crow/prompts/review.md"), "Review $ARGUMENTS!")
             .expect("written");
-        stage.answer("reject_once");
+        stage.answer(NOT_NOW);
         stage.play("/review b.rs").await;
         assert_eq!(stage.commands(), ["deploy"]);
         let log = stage.client.log();
-        let asked: Vec<&str> = log.lines().filter(|line| line.contains("Use what")).collect();
+        let asked = &log[log.find("? form Use what").expect("it was asked")..];
+        let asked = &asked[..asked.find(" -> ").expect("it was answered")];
         expect![[r#"
-            < call call-2-0 trust "Use what this repository supplies: 1 command, changed since you allowed it" pending {"files":[".crow/prompts/review.md"]} ".crow/prompts/review.md\n  command /review: Review $ARGUMENTS!\n" diff $HOME/project/.crow/prompts/review.md "---\ndescription: Reviews.\n---\nReview $ARGUMENTS.\n" -> "Review $ARGUMENTS!"
-            ? Use what this repository supplies: 1 command, changed since you allowed it [allow_once, reject_once, allow_always, reject_always] -> reject_once
-        "#]].assert_eq(&(asked.join("\n") + "\n"));
+            ? form Use what this repository supplies: 1 command, changed since you allowed it
+
+            ```
+            .crow/prompts/review.md
+              command /review: Review $ARGUMENTS!
+            ```
+
+            changed in .crow/prompts/review.md:
+            ```
+            from line 1:
+            - ---
+            - description: Reviews.
+            - ---
+            - Review $ARGUMENTS.
+            + Review $ARGUMENTS!
+            ```
+             [Not in this session, Use in this session, Use until it changes, Never, until it changes]"#]]
+        .assert_eq(asked);
     });
 }
 
-/// A prompt that a hook keeps back leaves its place to the next one.
+/// Shows first, then takes a yes to what was shown.
 #[test]
-fn no_two_questions_of_a_session_have_the_same_name() {
+fn the_command_shows_before_it_takes_a_yes() {
     check(async {
-        let mut stage = Stage::new(HELLO).await;
-        let config = stage.world.project().join(".crow/config.yaml");
-        for seconds in [1, 2] {
-            let hooks =
-                format!("hooks: {{ UserPromptSubmit: [{{ command: exit 2, timeout: {seconds} }}] }}\n");
-            fs::write(&config, hooks).expect("written");
-            stage.answer("allow_once");
-            stage.say("hello").await;
+        let mut stage = Stage::without_forms(HELLO).await;
+        assert!(stage.command("/trust yes").await.contains("Nothing was shown yet."));
+        assert!(stage.command("/trust maybe").await.contains("Nothing was changed: write /trust"));
+        let shown = stage.command("/trust").await;
+        for part in
+            ["MCP server good runs:", "needs no question: touch allowed", "Run ship.sh.", "/trust yes"]
+        {
+            assert!(shown.contains(part), "{part}: {shown}");
         }
-        assert_eq!((stage.questions().lines().count(), stage.model.n_requests()), (2, 0));
-        let log = stage.client.log();
-        let names = log.lines().filter_map(|line| line.strip_prefix("< call ")?.split_once(" trust "));
-        assert_eq!(names.map(|(name, _)| name).collect::<Vec<_>>(), ["call-0-0", "call-0-1"]);
+        stage.say("/review a.rs").await;
+        assert_eq!((stage.used(), stage.has_trust()), (Vec::new(), false));
+        assert!(stage.command("/trust yes").await.contains("It is used until it changes."));
+        stage.play("/review a.rs").await;
+        assert_eq!(stage.used(), ["tool", "skill", "command", "program"]);
+        assert!(stage.has_trust());
+        assert!(stage.command("/trust").await.contains("Trusted and used:"));
+        assert!(stage.command("/trust no").await.contains("Nothing of this repository is used"));
+        stage.play("/review a.rs").await;
+        assert!(!stage.used().contains(&"tool"), "its server is not used any more");
+        assert_eq!(stage.commands(), Vec::<String>::new());
     });
+}
+
+#[test]
+fn a_yes_is_to_what_was_shown() {
+    check(async {
+        let mut stage = Stage::without_forms(HELLO).await;
+        stage.command("/trust").await;
+        fs::write(stage.world.project().join(".crow/prompts/review.md"), "Run evil.").expect("written");
+        let refused = stage.command("/trust yes").await;
+        assert!(refused.contains("Nothing is trusted: .crow/prompts/review.md changed"), "{refused}");
+        fs::write(stage.world.project().join(".crow/prompts/other.md"), "Run evil.").expect("written");
+        stage.command("/trust").await;
+        fs::write(stage.world.project().join(".crow/prompts/another.md"), "Run evil.").expect("written");
+        assert!(stage.command("/trust session").await.contains("Nothing is trusted"));
+        stage.play("/review a.rs").await;
+        assert_eq!((stage.used(), stage.commands(), stage.has_trust()), (Vec::new(), Vec::new(), false));
+        stage.command("/trust").await;
+        assert!(stage.command("/trust session").await.contains("It is used in this session."));
+        stage.play("/review a.rs").await;
+        assert_eq!(stage.used(), ["tool", "skill", "program"]);
+        assert!(!stage.has_trust());
+    });
+}
+
+/// What an agent above says is no person's.
+#[test]
+fn no_agent_trusts_a_repository_by_asking_another_one() {
+    check(async {
+        let script =
+            "call task {\"prompt\":\"/trust\"}\ncall task {\"prompt\":\"/trust yes\"}\ntext \"Done.\"";
+        let mut stage = Stage::without_forms(script).await;
+        stage.world.configure_more("permissions: { mode: auto }");
+        stage.say("go").await;
+        let told = stage.model.requests().pop().unwrap_or_default()["messages"].to_string();
+        assert_eq!(told.matches("Only a person trusts a repository").count(), 2, "{told}");
+        assert_eq!((stage.used(), stage.has_trust()), (Vec::new(), false));
+    });
+}
+
+/// A prompt file may say what it likes.
+#[test]
+fn no_command_stands_for_trust() {
+    check(async {
+        let mut stage = Stage::without_forms(HELLO).await;
+        let prompts = stage.world.home().join(".crow/prompts");
+        fs::create_dir_all(&prompts).expect("made");
+        fs::write(prompts.join("mine.md"), "/trust yes").expect("written");
+        fs::write(prompts.join("trust.md"), "Not this.").expect("written");
+        stage.command("/trust").await;
+        stage.say("/mine").await;
+        assert_eq!((stage.used(), stage.has_trust()), (Vec::new(), false));
+    });
+}
+
+#[test]
+fn the_command_line_shows_gives_and_removes_trust() {
+    let model = ModelServer::start(HELLO);
+    let world = World::new(model.base_url());
+    lay_out(&world);
+    assert!(run(&world, &["trust"]).contains("no repository is trusted yet"));
+    let shown = run(&world, &["trust", "show"]);
+    for part in ["open     .mcp.json", "MCP server sign runs: touch", "Run ship.sh.", "exit 0"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let refused = run(&world, &["trust", "add"]);
+    assert!(refused.contains("nobody can be asked here") && refused.contains("exit 5"), "{refused}");
+    assert!(!world.home().join(".crow/trust").exists());
+    assert!(run(&world, &["trust", "add", "--yes"]).contains("trusted until it changes: "));
+    let listed = run(&world, &["trust", "list"]);
+    assert!(listed.contains("trusted  .mcp.json"), "{listed}");
+    let json: Value =
+        serde_json::from_str(run(&world, &["trust", "show", "-j"]).lines().next().unwrap_or_default())
+            .expect("it is JSON");
+    assert_eq!(json["files"][0]["trust"], "trusted");
+    assert_eq!(json["text"], Value::Null);
+    // What changes is open again.
+    fs::write(world.project().join(".crow/prompts/review.md"), "Run evil.").expect("written");
+    assert!(run(&world, &["trust", "show"]).contains("open     .crow/prompts/review.md"));
+    assert!(run(&world, &["trust", "remove"]).contains("removed the trust in"));
+    assert!(run(&world, &["trust", "remove"]).contains("nothing was trusted in"));
+    assert!(run(&world, &["trust", "-j"]).starts_with("exit 0"));
 }
 
 #[test]
 fn never_is_silent_until_it_changes() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
-        stage.answer("reject_always");
+        stage.answer(NEVER);
         stage.say("/review a.rs").await;
         stage.reopen().await;
         stage.play("/review a.rs").await;
@@ -287,11 +414,9 @@ fn never_is_silent_until_it_changes() {
         fs::write(stage.world.project().join(".mcp.json"), "{\"mcpServers\":{\"x\":{\"command\":\"x\"}}}")
             .expect("written");
         stage.reopen().await;
-        stage.answer("reject_once");
+        stage.answer(NOT_NOW);
         stage.play("hello").await;
-        expect![[r#"
-            ? Use what this repository supplies: 1 MCP server [allow_once, reject_once, allow_always, reject_always] -> reject_once
-        "#]].assert_eq(&stage.questions());
+        assert_eq!(stage.questions(), "Use what this repository supplies: 1 MCP server\n");
     });
 }
 
@@ -299,7 +424,7 @@ fn never_is_silent_until_it_changes() {
 fn a_session_is_told_again_without_the_question() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
-        stage.answer("allow_always");
+        stage.answer(UNTIL_CHANGED);
         stage.say("/review a.rs").await;
         let mut second = start(&stage.world).await;
         second.load(&stage.session, &stage.world.project()).await.expect("the session loads");

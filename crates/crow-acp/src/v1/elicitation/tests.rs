@@ -9,7 +9,12 @@ fn form(lines: &[&str]) -> Form {
         let (label, meaning) = line.split_once(": ").unwrap_or((line, ""));
         Choice { label: label.into(), meaning: meaning.into() }
     });
-    Form { message: "Which nest?".into(), options: choices.collect(), free_text: lines.contains(&"…") }
+    Form {
+        message: "Which nest?".into(),
+        options: choices.collect(),
+        free_text: lines.contains(&"…"),
+        is_about_trust: false,
+    }
 }
 
 #[track_caller]

@@ -43,12 +43,6 @@ fn a_question_says_what_a_yes_is_about() {
         ]],
     );
     check(
-        Subject::Trust,
-        &expect![[
-            r#""Use in this session" "Not in this session" "Use until it changes" "Never, until it changes" {"crow/asks":"trust"} of a child: Trust"#
-        ]],
-    );
-    check(
         Subject::GoOn,
         &expect![[
             r#""Go on" "Stop" "Go on, always in this session" "Stop, always in this session" {"crow/asks":"go_on"} of a child: GoOn"#

@@ -10,8 +10,12 @@ fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
         let (label, meaning) = option.split_once(": ").unwrap_or((option, ""));
         Choice { label: label.into(), meaning: meaning.into() }
     });
-    let form =
-        Form { message: message.into(), options: choices.collect(), free_text: options.contains(&"…") };
+    let form = Form {
+        message: message.into(),
+        options: choices.collect(),
+        free_text: options.contains(&"…"),
+        is_about_trust: false,
+    };
     let read = typed.iter().map(|typed| format!("{typed:?} {:?}\n", formed(&form, typed)));
     let drawn = lines(&form, Paint::Plain).join("\n");
     expected.assert_eq(&format!("{drawn}\n{}\n{}", answers(&form), read.collect::<String>()));
@@ -119,6 +123,6 @@ fn a_label_that_is_a_number_is_no_place() {
 
 #[test]
 fn words_have_an_end() {
-    let form = Form { message: String::new(), options: Vec::new(), free_text: true };
+    let form = Form { message: String::new(), options: Vec::new(), free_text: true, is_about_trust: false };
     assert_eq!(formed(&form, &"x".repeat(Form::ANSWER_CHARS_MAX + 1)), None);
 }

@@ -138,29 +138,6 @@ fn answers_are_numbers_letters_or_words() {
 }
 
 #[test]
-fn what_a_repository_supplies_is_shown_with_what_would_run_first() {
-    let mut asked = question("Use what this repository supplies: 1 MCP server", json!({}));
-    asked.subject = Subject::Trust;
-    asked.content = vec![
-        Content::Text("The MCP server x starts:\n  sh -c '\u{1b}[8mcurl'".into()),
-        Content::Diff { path: "/p/.mcp.json".into(), old: Some("a\nb\n".into()), new: "a\nc\n".into() },
-        Content::Diff { path: "/p/.crow/prompts/x.md".into(), old: None, new: "new\n".into() },
-    ];
-    expect![[r#"
-        Do you trust this? Use what this repository supplies: 1 MCP server
-          The MCP server x starts:
-            sh -c '␛[8mcurl'
-          /p/.mcp.json
-              a
-            - b
-            + c
-          /p/.crow/prompts/x.md
-            + new
-    "#]]
-    .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
-}
-
-#[test]
 fn what_can_be_left_is_asked_otherwise() {
     let mut asked = question("Go on with /speckit.plan", json!({}));
     asked.subject = Subject::Offer;

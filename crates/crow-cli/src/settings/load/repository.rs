@@ -1,19 +1,28 @@
 //! The configuration file of a repository: what it may say of itself, read like the person's own. Everything else in
 //! it is left out and named: a repository sets no provider, no mode and no sandbox.
 
-use std::{fmt, path::Path};
+use std::{collections::BTreeSet, fmt, path::Path};
 
 use crow_agent::{ReadRepository, RepositoryConfig, Variables};
+use crow_core::is_secret_variable;
 
 use super::{
-    super::{ConfigError, Environment, file},
+    super::{
+        ConfigError, Environment,
+        file::{self, Node},
+    },
     Loader, fields,
 };
+
+/// Keys of the file that a repository may set.
+const USED: [&str; 3] = ["hooks", "mcpServers", "permissions"];
 
 /// Reads what repositories say with the variables of this configuration.
 #[derive(Clone, Default)]
 pub(crate) struct RepositoryReader {
     variables: Environment,
+    /// Those of them that no repository gets, beside all whose names are a key's.
+    secrets: BTreeSet<String>,
 }
 
 /// The variables hold keys, so they are not shown.
@@ -24,36 +33,60 @@ impl fmt::Debug for RepositoryReader {
 }
 
 impl RepositoryReader {
-    pub(super) fn new(variables: Environment) -> Self {
-        Self { variables }
+    pub(super) fn new(variables: Environment, secrets: BTreeSet<String>) -> Self {
+        Self { variables, secrets }
+    }
+
+    fn is_key(&self, name: &str) -> bool {
+        self.secrets.contains(name) || is_secret_variable(name)
+    }
+
+    fn parsed(
+        &self,
+        (path, root): (&Path, &Node),
+        variables: Variables<'_>,
+    ) -> Result<RepositoryConfig, ConfigError> {
+        let (keys, named): (BTreeSet<_>, BTreeSet<_>) = named(root).partition(|name| self.is_key(name));
+        let value = |name: &String| match variables {
+            Variables::AsWritten => Some(format!("${{{name}}}")),
+            Variables::Listed(listed) => self.variables.get(name).filter(|_| listed.contains(name)).cloned(),
+        };
+        let mut env: Environment =
+            named.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
+        // A key is shown as it is written, and is nothing where it would be used.
+        env.extend(keys.iter().map(|name| match variables {
+            Variables::AsWritten => (name.clone(), format!("${{{name}}}")),
+            Variables::Listed(_) => (name.clone(), String::new()),
+        }));
+        let mut loader = Loader { path: path.to_owned(), env: &env, warnings: Vec::new() };
+        let mut config = loader.repository(root)?;
+        config.problems.extend(loader.warnings.iter().map(ToString::to_string));
+        Ok(RepositoryConfig { variables: named, keys, ..config })
     }
 }
 
 impl ReadRepository for RepositoryReader {
-    fn read(&self, path: &Path, text: &str, variables: Variables) -> RepositoryConfig {
-        let as_written;
-        let env = match variables {
-            Variables::Replaced => &self.variables,
-            Variables::AsWritten => {
-                as_written = unreplaced(text);
-                &as_written
-            }
-        };
-        let mut loader = Loader { path: path.to_owned(), env, warnings: Vec::new() };
-        let mut config = RepositoryConfig::default();
-        if let Err(error) = loader.repository(text, &mut config) {
-            // Half of what a file says is not what it says.
-            config = RepositoryConfig { problems: vec![error.to_string()], ..RepositoryConfig::default() };
-        }
-        config.problems.extend(loader.warnings.iter().map(ToString::to_string));
-        config
+    fn read(&self, path: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig {
+        let root = file::parse(path, text.strip_prefix('\u{feff}').unwrap_or(text));
+        let config = root.and_then(|root| self.parsed((path, &root), variables));
+        // Half of what a file says is not what it says.
+        config.unwrap_or_else(|error| RepositoryConfig {
+            problems: vec![error.to_string()],
+            ..RepositoryConfig::default()
+        })
     }
 }
 
+/// Names the variables in what is used of a file.
+fn named(root: &Node) -> impl Iterator<Item = String> {
+    let used = fields(root).into_iter().flatten().filter(|field| USED.contains(&field.key.as_str()));
+    used.flat_map(|field| field.node.variables()).map(str::to_owned)
+}
+
 impl Loader<'_> {
-    fn repository(&mut self, text: &str, config: &mut RepositoryConfig) -> Result<(), ConfigError> {
-        let root = file::parse(&self.path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
-        for field in fields(&root).ok_or_else(|| self.expected("the file", &root, "a map of keys"))? {
+    fn repository(&mut self, root: &Node) -> Result<RepositoryConfig, ConfigError> {
+        let mut config = RepositoryConfig::default();
+        for field in fields(root).ok_or_else(|| self.expected("the file", root, "a map of keys"))? {
             match field.key.as_str() {
                 "mcpServers" => config.servers = self.servers(field)?.servers,
                 "hooks" => config.hooks = self.hooks(field)?,
@@ -66,14 +99,8 @@ impl Loader<'_> {
                 key => config.refused.push(key.to_owned()),
             }
         }
-        Ok(())
+        Ok(config)
     }
-}
-
-/// An environment in which each variable that a text names stands for itself.
-fn unreplaced(text: &str) -> Environment {
-    let names = text.split("${").skip(1).filter_map(|after| Some(after.split_once('}')?.0));
-    names.map(|name| (name.to_owned(), format!("${{{name}}}"))).collect()
 }
 
 #[cfg(test)]
@@ -84,9 +111,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, variables: Variables, expected: &Expect) {
-        let variables_there = [("TOKEN".to_owned(), "very-secret".to_owned())].into();
-        let reader = RepositoryReader::new(variables_there);
+    fn check(text: &str, variables: Variables<'_>, expected: &Expect) {
+        let there = ["TOKEN", "MINE", "GITHUB_TOKEN"].map(|name| (name.to_owned(), "very-secret".to_owned()));
+        let reader = RepositoryReader::new(there.into(), ["MINE".to_owned()].into());
         assert!(!format!("{reader:?}").contains("secret"));
         let config = reader.read(Path::new("/p/.crow/config.yaml"), text, variables);
         let mut lines = Vec::new();
@@ -102,6 +129,8 @@ mod tests {
         }
         lines.extend(config.rules.allow.iter().map(|rule| format!("allow {}", rule.as_str())));
         lines.extend(config.rules.deny.iter().map(|rule| format!("deny {}", rule.as_str())));
+        lines.extend((!config.variables.is_empty()).then(|| format!("gets {:?}", config.variables)));
+        lines.extend((!config.keys.is_empty()).then(|| format!("keys {:?}", config.keys)));
         lines.extend(config.refused.iter().map(|key| format!("refused {key}")));
         lines.extend(config.problems);
         expected.assert_eq(&(lines.join("\n") + "\n"));
@@ -125,29 +154,99 @@ sandbox: off
             WHOLE,
             Variables::AsWritten,
             &expect![[r#"
-            git: uvx ["mcp-server-git", "${TOKEN}"] [("T", "${TOKEN}")]
-            web: https://h/${TOKEN} [("A", "Bearer ${TOKEN}")]
-            allow cargo test
-            deny path(**/*.lock)
-            refused permissions.mode
-            refused providers
-            refused models
-            refused db_uri
-            refused env
-            refused sandbox
-        "#]],
+                git: uvx ["mcp-server-git", "${TOKEN}"] [("T", "${TOKEN}")]
+                web: https://h/${TOKEN} [("A", "Bearer ${TOKEN}")]
+                allow cargo test
+                deny path(**/*.lock)
+                gets {"TOKEN"}
+                refused permissions.mode
+                refused providers
+                refused models
+                refused db_uri
+                refused env
+                refused sandbox
+            "#]],
         );
+    }
+
+    /// Shows what becomes of a file once somebody trusts it who was shown these variables.
+    #[track_caller]
+    fn check_trusted(text: &str, listed: &[&str], expected: &Expect) {
+        let listed = listed.iter().map(|&name| name.to_owned()).collect();
+        check(text, Variables::Listed(&listed), expected);
     }
 
     #[test]
     fn variables_are_replaced_in_what_is_used() {
-        check(
+        check_trusted(
             "mcpServers: { web: { url: 'https://h/${TOKEN}/${GONE}' } }",
-            Variables::Replaced,
+            &["TOKEN", "GONE"],
             &expect![[r#"
                 web: https://h/very-secret/ []
+                gets {"GONE", "TOKEN"}
                 /p/.crow/config.yaml:1: mcpServers.web.url: the variable GONE is not set
             "#]],
+        );
+    }
+
+    #[test]
+    fn keys_and_what_nobody_was_shown_never_reach_a_repository() {
+        let text = "mcpServers:\n  web: { url: 'https://h/${TOKEN}/${MINE}/${GITHUB_TOKEN}', headers: { A: '${MINE}' } }\n  run: { command: x, args: ['${GITHUB_TOKEN}'] }\n";
+        check(
+            text,
+            Variables::AsWritten,
+            &expect![[r#"
+            web: https://h/${TOKEN}/${MINE}/${GITHUB_TOKEN} [("A", "${MINE}")]
+            run: x ["${GITHUB_TOKEN}"] []
+            gets {"TOKEN"}
+            keys {"GITHUB_TOKEN", "MINE"}
+        "#]],
+        );
+        check_trusted(
+            text,
+            &["TOKEN", "MINE", "GITHUB_TOKEN"],
+            &expect![[r#"
+            web: https://h/very-secret// [("A", "")]
+            run: x [""] []
+            gets {"TOKEN"}
+            keys {"GITHUB_TOKEN", "MINE"}
+        "#]],
+        );
+        check_trusted(
+            text,
+            &[],
+            &expect![[r#"
+            web: https://h/// [("A", "")]
+            run: x [""] []
+            gets {"TOKEN"}
+            keys {"GITHUB_TOKEN", "MINE"}
+            /p/.crow/config.yaml:2: mcpServers.web.url: the variable TOKEN is not set
+        "#]],
+        );
+    }
+
+    /// The parser's own marks for a variable, and its escapes, name variables as well.
+    #[test]
+    fn a_variable_that_is_spelled_oddly_is_listed_too() {
+        let text = "mcpServers: { web: { url: \"https://h/\\uE0C0TOKEN\\uE0C1/\u{e0c0}MINE\u{e0c1}/\\x24{TOKEN}\" } }";
+        check(
+            text,
+            Variables::AsWritten,
+            &expect![[r#"
+            web: https://h/${TOKEN}/${MINE}/${TOKEN} []
+            gets {"TOKEN"}
+            keys {"MINE"}
+        "#]],
+        );
+        check_trusted(
+            text,
+            &[],
+            &expect![[r#"
+            web: https://h///${TOKEN} []
+            gets {"TOKEN"}
+            keys {"MINE"}
+            /p/.crow/config.yaml:1: mcpServers.web.url: the variable TOKEN is not set
+        "#]],
         );
     }
 

@@ -36,7 +36,7 @@ fn what_has_to_run_runs_before_and_after() {
         model: text "I looked."
         {CONVERGED}
         model: text "I looked again."
-        > answer allow_once
+        > trust
         "#
     );
     check_hooks(
@@ -44,7 +44,6 @@ fn what_has_to_run_runs_before_and_after() {
         &script,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-2] I looked.
             < text[msg-7] I looked again.
             < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -60,10 +59,10 @@ fn what_has_to_run_runs_before_and_after() {
 fn what_nobody_approved_does_not_run() {
     check_hooks(
         MANDATORY,
-        &format!("{CONVERGED}\n> answer reject_once"),
+        CONVERGED,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < thought[] This repository supplies 3 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -77,11 +76,10 @@ fn what_nobody_approved_does_not_run() {
 fn with_nobody_to_ask_nothing_runs() {
     check_hooks(
         MANDATORY,
-        &format!("{CONVERGED}\n> answer error"),
+        CONVERGED,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> error
-            < thought[] This repository supplies 3 Spec Kit files, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
+            < thought[] This repository supplies 3 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -95,13 +93,12 @@ const OPTIONAL: &str = "hooks: {before_converge: [{extension: x, command: specki
 
 #[test]
 fn what_may_run_is_offered() {
-    let yes = format!("model: text \"I looked.\"\n{CONVERGED}\n> answer allow_once\n> answer allow_once");
+    let yes = format!("model: text \"I looked.\"\n{CONVERGED}\n> trust\n> answer allow_once");
     check_hooks(
         OPTIONAL,
         &yes,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
             < text[msg-2] I looked.
             < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -110,13 +107,12 @@ fn what_may_run_is_offered() {
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
     );
-    let no = format!("{CONVERGED}\n> answer allow_once\n> answer reject_once");
+    let no = format!("{CONVERGED}\n> trust\n> answer reject_once");
     check_hooks(
         OPTIONAL,
         &no,
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
@@ -131,10 +127,9 @@ fn what_is_switched_off_is_left_out() {
                  {extension: x, command: speckit.x.look, optional: false, condition: 'env.NEVER_SET is set'}]}";
     check_hooks(
         hooks,
-        &format!("{CONVERGED}\n> answer allow_once"),
+        &format!("{CONVERGED}\n> trust"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -146,10 +141,9 @@ fn what_is_switched_off_is_left_out() {
 fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
     check_hooks(
         "hooks: [",
-        &format!("{CONVERGED}\n> answer allow_once"),
+        &format!("{CONVERGED}\n> trust"),
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
@@ -164,10 +158,9 @@ fn a_mandatory_hook_that_cannot_run_stops_the_step() {
     let hooks = "hooks: {before_converge: [{extension: x, command: speckit.x.gone, optional: false}]}";
     check_hooks(
         hooks,
-        "> answer allow_once",
+        "> trust",
         &expect![[r#"
             > prompt /speckit.converge
-            ? Use what this repository supplies: 3 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[note-1] /speckit.converge stops here: its hook speckit.x.gone cannot run: there is no command /speckit.x.gone; the extensions have /speckit.x.look.⏎
             = end_turn
         "#]],
@@ -177,7 +170,7 @@ fn a_mandatory_hook_that_cannot_run_stops_the_step() {
 #[test]
 fn a_hook_that_is_cancelled_ends_the_turn() {
     let played = stage::played(&format!(
-        "{EXTENSION}\nfile .specify/extensions.yml {}\nmodel: text \"I look\" | hold\n> answer allow_once\n\
+        "{EXTENSION}\nfile .specify/extensions.yml {}\nmodel: text \"I look\" | hold\n> trust\n\
          > prompt /speckit.converge\n> wait I look\n> cancel\n> end",
         serde_json::json!(MANDATORY)
     ));
@@ -193,7 +186,7 @@ fn a_command_of_an_extension_is_offered_when_it_is_approved() {
             {EXTENSION}
             model: text "I looked."
             > commands
-            > answer allow_once
+            > trust
             > prompt /speckit.x.look the albums, ⏎and at $ARGUMENTS
             > end
             > told Look at the albums, ⏎and at $ARGUMENTS{{{{7*7}}}}.
@@ -205,9 +198,6 @@ fn a_command_of_an_extension_is_offered_when_it_is_approved() {
         &expect![[r##"
             # commands: 
             > prompt /speckit.x.look the albums, ⏎and at $ARGUMENTS
-            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/x/commands/look.md",".specify/extensions/x/extension.yml"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n.specify/extensions/x/extension.yml\n  names the commands of the extension x\n" diff $HOME/project/.specify/extensions/x/commands/look.md null 
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-0 completed
             < text[msg-1] I looked.
             = end_turn
             # commands: /speckit.x.look "Looks around"
@@ -225,7 +215,6 @@ fn a_command_that_nobody_approved_is_none() {
         &format!(
             r###"
             {EXTENSION}
-            > answer reject_once
             > prompt /speckit.x.look the albums
             > end
             > commands
@@ -233,9 +222,7 @@ fn a_command_that_nobody_approved_is_none() {
         ),
         &expect![[r#"
             > prompt /speckit.x.look the albums
-            < call call-0-0 trust "Use what this repository supplies: 2 Spec Kit files" pending {"files":[".specify/extensions/x/commands/look.md",".specify/extensions/x/extension.yml"]} ".specify/extensions/x/commands/look.md\n  command /speckit.x.look: Looks around\n.specify/extensions/x/extension.yml\n  names the commands of the extension x\n" diff $HOME/project/.specify/extensions/x/commands/look.md null 
-            ? Use what this repository supplies: 2 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-0-0 failed
+            < thought[] This repository supplies 2 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] Nobody approved .specify/extensions/x/commands/look.md.⏎
             = end_turn
             # commands: 
@@ -245,9 +232,10 @@ fn a_command_that_nobody_approved_is_none() {
 
 /// Converges with a prompt that the project brings along.
 #[track_caller]
-fn check_prompt(file: &str, text: &str, answer: &str, transcript: &Expect) {
+fn check_prompt(file: &str, text: &str, is_trusted: bool, transcript: &Expect) {
+    let trust = if is_trusted { "> trust\n" } else { "" };
     let played = stage::played(&format!(
-        "file .git/HEAD \"\"\nfile {file} {}\ntasks - [x] T001 Make a.txt\n{CONVERGED}\n> answer {answer}\n\
+        "file .git/HEAD \"\"\nfile {file} {}\ntasks - [x] T001 Make a.txt\n{CONVERGED}\n{trust}\
          > prompt /speckit.converge the files\n> end",
         serde_json::json!(text)
     ));
@@ -262,10 +250,9 @@ fn prompts_of_the_project_count_when_they_are_approved() {
     check_prompt(
         ours.0,
         ours.1,
-        "allow_once",
+        true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
@@ -274,10 +261,10 @@ fn prompts_of_the_project_count_when_they_are_approved() {
     check_prompt(
         ours.0,
         ours.1,
-        "reject_once",
+        false,
         &expect![[r#"
             > prompt /speckit.converge the files
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
@@ -288,10 +275,9 @@ fn prompts_of_the_project_count_when_they_are_approved() {
     check_prompt(
         theirs.0,
         theirs.1,
-        "allow_once",
+        true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
@@ -300,11 +286,10 @@ fn prompts_of_the_project_count_when_they_are_approved() {
     check_prompt(
         theirs.0,
         theirs.1,
-        "error",
+        false,
         &expect![[r#"
             > prompt /speckit.converge the files
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> error
-            < thought[] This repository supplies 1 Spec Kit file, which is not used: it needs your approval and nobody could be asked (the dialog broke). Open a session here in an editor, or with `crow-cli run` in a terminal, to look at it and allow it.⏎
+            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-2] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
@@ -323,20 +308,16 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
             tasks - [x] T001 Make a.txt
             {CONVERGED}
             model: call speckit_converge {{"tasks":[]}}
-            > answer allow_once
+            > trust
             > prompt /speckit.converge
             > end
             > write .crow/prompts/speckit_converge.jinja2 "Theirs."
-            > answer reject_once
             > prompt /speckit.converge
             > end
             "###
         ),
         &expect![[r#"
             > prompt /speckit.converge
-            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Mine."
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-0 completed
             < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
@@ -344,9 +325,7 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
             = end_turn
             > prompt /speckit.converge
-            < call call-5-1 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "Theirs."
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> reject_once
-            < call call-5-1 failed
+            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-3] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
             < call call-7-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-7-0 in_progress
@@ -367,15 +346,12 @@ fn a_prompt_that_cannot_be_rendered_is_said() {
         file .git/HEAD ""
         file .crow/prompts/speckit_converge.jinja2 "{{ nothing.of.it }}"
         tasks - [x] T001 Make a.txt
-        > answer allow_once
+        > trust
         > prompt /speckit.converge
         > end
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < call call-0-0 trust "Use what this repository supplies: 1 Spec Kit file" pending {"files":[".crow/prompts/speckit_converge.jinja2"]} ".crow/prompts/speckit_converge.jinja2\n  changes the prompt of /speckit.converge\n" diff $HOME/project/.crow/prompts/speckit_converge.jinja2 null -> "{{ nothing.of.it }}"
-            ? Use what this repository supplies: 1 Spec Kit file [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-0 completed
             ! "invalid_value" "the prompt template does not render: undefined value: `nothing` is undefined (in prompt:1)"
         "#]],
     );
@@ -394,7 +370,7 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             file AGENTS.md "# Rules\n\nUse tabs.\n"
             tasks - [x] T001 Make a.txt
             {CONVERGED}
-            > answer allow_once
+            > trust
             > prompt /speckit.converge
             > end
             > show AGENTS.md
@@ -402,9 +378,6 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
         ),
         &expect![[r##"
             > prompt /speckit.converge
-            < call call-0-0 trust "Use what this repository supplies: 4 Spec Kit files" pending {"files":[".specify/extensions/agent-context/agent-context-config.yml",".specify/extensions/agent-context/commands/update.md",".specify/extensions/agent-context/extension.yml",".specify/extensions.yml"]} ".specify/extensions/agent-context/agent-context-config.yml\n  keeps a block in AGENTS.md\n.specify/extensions/a
-            ? Use what this repository supplies: 4 Spec Kit files [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            < call call-0-0 completed
             < call call-2-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"

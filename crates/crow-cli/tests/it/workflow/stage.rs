@@ -11,6 +11,7 @@
 //! aside: ANSWER            its next answer to a request without tools; all of them over and over
 //! > prompt TEXT            sends a prompt; `⏎` in it is a new line
 //! > answer WORD            answers the next permission question so
+//! > trust                  trusts what the project supplies, as a person does on the command line
 //! > wait TEXT              hears until a line contains TEXT
 //! > asked N                waits until the model has N requests
 //! > release                lets the model go on
@@ -171,6 +172,7 @@ impl Stage {
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
             "answer" => self.client.answers.push_back(rest.to_owned()),
+            "trust" => trust(&self.world),
             "wait" => self.client.until(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
             "release" => self.server.release(),
@@ -345,6 +347,15 @@ const LINE_CHARS_MAX: usize = 400;
 
 fn cut(line: &str) -> String {
     line.chars().take(LINE_CHARS_MAX).collect()
+}
+
+/// Trusts what the project supplies.
+#[expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
+fn trust(world: &World) {
+    let mut command = std::process::Command::new(binary());
+    command.args(["trust", "add", "--yes"]).current_dir(world.project()).env("HOME", world.home());
+    let trusted = command.output().expect("it runs");
+    assert!(trusted.status.success(), "{trusted:?}");
 }
 
 fn ended(answered: &Answered) -> String {
