@@ -25,18 +25,29 @@ pub(crate) async fn checked(place: Place) -> Result<Place, Failure> {
     Ok(place)
 }
 
+/// A path that is no text cannot be told to a client, a model or a database.
+const NOT_TEXT: &str = "whose name is not UTF-8. Rename the folder, or one above it, or choose another.";
+
 /// Leaves out what a path can do without: slashes at the end and in a row, dots.
 pub(crate) fn spelled(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
 async fn is_folder(what: &str, path: &Path) -> Result<(), Failure> {
-    let why = if !path.is_absolute() {
+    let why = if path.to_str().is_none() {
+        format!("{what} is {}, {NOT_TEXT}", path.display())
+    } else if !path.is_absolute() {
         format!("{what} is {}, which is not an absolute path.", path.display())
     } else if !tokio::fs::metadata(path).await.is_ok_and(|found| found.is_dir()) {
         format!("{what} is {}, which is not a folder. Create it or choose another.", path.display())
     } else {
-        return Ok(());
+        let path = path.to_owned();
+        let real = tokio::task::spawn_blocking(move || crow_tools::resolve(&path)).await;
+        match real {
+            Ok(real) if real.to_str().is_some() => return Ok(()),
+            Ok(real) => format!("{what} is {}, {NOT_TEXT}", real.display()),
+            Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
+        }
     };
     Err(Failure::new(FailureKind::InvalidValue, why))
 }

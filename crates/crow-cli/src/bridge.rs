@@ -71,6 +71,7 @@ fn command(
     if !cwd.is_dir() {
         return Err(Exit::new(Code::Usage, format!("there is no folder {}", cwd.display())));
     }
+    let cwd = crate::text_folder(crow_tools::resolve(&cwd)).map(|_| cwd)?;
     let mut args = words.into_iter();
     let program = args.next().unwrap_or_default();
     let found = if program.contains('/') {

@@ -76,7 +76,8 @@ impl From<ConfigError> for Exit {
             ConfigError::Unreadable { .. }
             | ConfigError::Wrong { .. }
             | ConfigError::NotConfigured { .. }
-            | ConfigError::NoHome => Code::Config,
+            | ConfigError::NoHome
+            | ConfigError::NotText { .. } => Code::Config,
         };
         Self { code, message: Some(error.to_string()), hint: error.hint() }
     }

@@ -164,8 +164,18 @@ fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<
 /// The folder the person stands in; `run` works there unless told otherwise.
 #[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
 fn current_dir() -> Result<PathBuf, Exit> {
-    std::env::current_dir()
-        .map_err(|error| Exit::new(Code::Failed, format!("could not find the current folder: {error}")))
+    let here = std::env::current_dir()
+        .map_err(|error| Exit::new(Code::Failed, format!("could not find the current folder: {error}")))?;
+    text_folder(here)
+}
+
+/// Takes a folder to work in: one whose name is no text cannot be told to an agent.
+pub(crate) fn text_folder(folder: PathBuf) -> Result<PathBuf, Exit> {
+    if folder.to_str().is_some() {
+        return Ok(folder);
+    }
+    let exit = Exit::new(Code::Usage, format!("the name of the folder {} is not UTF-8", folder.display()));
+    Err(exit.with_hint("rename it, or the one above it that is not, or work in another"))
 }
 
 /// Reads the settings and says on stderr what is odd in them.

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &McpArgs, settings: &Settings, here: &Path) -> Result<()
     if !cwd.is_dir() {
         return Err(Exit::new(Code::Usage, format!("there is no folder {}", cwd.display())));
     }
-    let offer = offer(settings, cwd);
+    let offer = offer(settings, crate::text_folder(crow_tools::resolve(&cwd)).map(|_| cwd)?);
     let runtime = agent::runtime()?;
     let served = runtime.block_on(async {
         let cut = CancellationToken::new();

@@ -144,5 +144,10 @@ pub(crate) fn environment() -> Environment {
 /// Tells the configuration folder: the one asked for, or `.crow` in the home folder.
 pub(crate) fn config_dir(asked: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
     let home = || env.get("HOME").filter(|home| !home.is_empty());
-    asked.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)
+    let dir =
+        asked.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
+    if dir.to_str().is_none() || crow_tools::resolve(&dir).to_str().is_none() {
+        return Err(ConfigError::NotText { path: dir });
+    }
+    Ok(dir)
 }

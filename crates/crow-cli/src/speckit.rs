@@ -29,6 +29,7 @@ pub(crate) fn run(
     let workflow = &settings.workflow;
     let variables = &workflow.variables;
     let cwd = args.dir.as_ref().map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
+    let cwd = crate::text_folder(crow_tools::resolve(&cwd)).map(|_| cwd)?;
     let found = Project::find(&cwd, variables.init_dir.as_deref())?;
     let own = settings.prompts_dir.join("speckit");
     let is_json = args.json;

@@ -63,6 +63,7 @@ fn look(settings: &Settings, here: &Path, folder: Option<&Path>) -> Result<Repos
     if !folder.is_dir() {
         return Err(Exit::new(Code::Usage, format!("there is no folder {}", folder.display())));
     }
+    let folder = crate::text_folder(crow_tools::resolve(&folder))?;
     let repositories = Arc::new(settings.repositories.clone());
     let (look, problems) = RepositoryTrust::look(&folder, &settings.dir, repositories);
     let mut stderr = io::stderr().lock();

@@ -260,7 +260,7 @@ fn exit_of(failure: &Failure) -> Exit {
 /// Takes a folder of another machine, where nobody here can look.
 fn far_folder(dir: &Path) -> Result<PathBuf, Exit> {
     if dir.is_absolute() {
-        return Ok(dir.to_owned());
+        return crate::text_folder(dir.to_owned());
     }
     let exit = Exit::new(Code::Usage, format!("{} is not an absolute path", dir.display()));
     Err(exit.with_hint("the agent has a cwd in agent_servers, so -c names a folder of its machine"))
@@ -268,7 +268,7 @@ fn far_folder(dir: &Path) -> Result<PathBuf, Exit> {
 
 fn folder(dir: &Path) -> Result<PathBuf, Exit> {
     match fs::canonicalize(dir) {
-        Ok(dir) if dir.is_dir() => Ok(dir),
+        Ok(dir) if dir.is_dir() => crate::text_folder(dir),
         Ok(_) => Err(Exit::new(Code::Usage, format!("{} is not a folder", dir.display()))),
         Err(error) => Err(Exit::new(Code::Usage, format!("could not work in {}: {error}", dir.display()))),
     }

@@ -40,8 +40,14 @@ pub(crate) enum ConfigError {
         names: Vec<String>,
     },
     /// Nobody said where the configuration is.
-    #[error("the configuration folder is unknown because HOME is not set")]
+    #[error("the configuration folder is unknown because HOME is not set, or is not UTF-8")]
     NoHome,
+    /// The folder cannot be named in a database, a command line or a message.
+    #[error("the name of the configuration folder {} is not UTF-8", path.display())]
+    NotText {
+        /// The folder.
+        path: PathBuf,
+    },
 }
 
 impl ConfigError {
@@ -58,7 +64,9 @@ impl ConfigError {
                 let meant = nearest.as_ref().map(|name| format!("did you mean {name}? ")).unwrap_or_default();
                 Some(format!("{meant}there is: {}", names.join(", ")))
             }
-            Self::NoHome => Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned()),
+            Self::NoHome | Self::NotText { .. } => {
+                Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned())
+            }
         }
     }
 }

@@ -165,28 +165,28 @@ fn no_home() {
         &stage,
         "unset HOME; crow run hi",
         &expect![[r#"
-        exit 3
-        error: the configuration folder is unknown because HOME is not set
-        hint: name the folder with --config-dir or CROW_CONFIG_DIR
-    "#]],
+            exit 3
+            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
+            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+        "#]],
     );
     check(
         &stage,
         "HOME=; export HOME; crow models",
         &expect![[r#"
-        exit 3
-        error: the configuration folder is unknown because HOME is not set
-        hint: name the folder with --config-dir or CROW_CONFIG_DIR
-    "#]],
+            exit 3
+            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
+            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+        "#]],
     );
     check(
         &stage,
         "unset HOME; crow acp < /dev/null",
         &expect![[r#"
-        exit 3
-        error: the configuration folder is unknown because HOME is not set
-        hint: name the folder with --config-dir or CROW_CONFIG_DIR
-    "#]],
+            exit 3
+            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
+            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+        "#]],
     );
     check(
         &stage,
