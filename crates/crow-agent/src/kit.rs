@@ -77,6 +77,8 @@ pub struct KitSettings {
     pub db_uri: String,
     /// How a person sets up a model, for the error when there is none.
     pub setup_hint: String,
+    /// What the person is told once, in the first session of the process.
+    pub notices: Vec<String>,
 }
 
 /// What the configuration and the environment say about the Spec Kit workflow.
@@ -154,6 +156,8 @@ pub struct Kit {
     /// Old sessions that nobody spoke in were looked for.
     is_swept: AtomicBool,
     n_notes: AtomicU64,
+    /// The notices were told.
+    is_told: AtomicBool,
 }
 
 impl fmt::Debug for Kit {
@@ -179,6 +183,7 @@ impl Kit {
             http: OnceCell::new(),
             is_swept: AtomicBool::new(false),
             n_notes: AtomicU64::new(0),
+            is_told: AtomicBool::new(false),
         }
     }
 
@@ -207,6 +212,12 @@ impl Kit {
             return Arc::new(ToolSet::new(tools));
         }
         Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
+    }
+
+    /// What the person is told once in a process; whoever asks first tells it.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        let is_told = self.is_told.swap(true, Ordering::Relaxed);
+        if is_told { Vec::new() } else { self.settings().notices.clone() }
     }
 
     /// Takes over what the configuration says by now.

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::{Code, Exit},
+    privacy,
     settings::{Environment, Settings},
     socket::{self, Place},
     token::Key,
@@ -68,6 +69,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
     // By its real path, as what tools touch is judged.
     let config_dir = crow_tools::resolve(&settings.dir);
     let spill_dir = spill_dir(&settings);
+    let notices = privacy::make_all_private(&settings).into_iter().collect();
     let equipment = equipment(&settings);
     let launcher = Launcher::new(equipment.warden.clone());
     let tools = Tools::builtin(equipment);
@@ -103,6 +105,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         config_dir,
         db_uri: settings.database.uri(),
         setup_hint,
+        notices,
     };
     Ok(Kit::new(kit, store, tools, launcher))
 }

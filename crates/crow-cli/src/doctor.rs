@@ -20,6 +20,7 @@ use crate::{
     cli::DoctorArgs,
     failure::{Code, Exit},
     init,
+    privacy::{self, Exposed},
     providers::{self, LIST_WAIT},
     settings::{Environment, MCP_AUTH_DIR, Settings},
     table,
@@ -112,6 +113,7 @@ pub(crate) async fn run(
                     report.add(Finding::new("config", State::Warning, format!("{file} is not there yet")))?;
                 }
             }
+            private_files(&settings, &mut report)?;
             old_folder(dir, env, &mut report)?;
             models(&settings, &mut report).await?;
             database(&settings.database, &mut report).await?;
@@ -126,6 +128,17 @@ pub(crate) async fn run(
     }
     machine(&mut report)?;
     finish(report)
+}
+
+/// Says what other users can read of the configuration folder.
+fn private_files<W: Write>(settings: &Settings, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    for Exposed { path, exposure } in privacy::exposed(settings) {
+        let what = if path.is_dir() { "700" } else { "600" };
+        let path = path.display();
+        let text = format!("{path}: {}; `chmod {what} {path}`", privacy::why(exposure));
+        report.add(Finding::new("private", State::Warning, text))?;
+    }
+    Ok(())
 }
 
 fn finish<W: Write>(report: Report<'_, W>) -> Result<(), Exit> {

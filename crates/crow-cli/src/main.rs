@@ -15,6 +15,7 @@ mod log;
 mod mcp;
 mod models;
 mod money;
+mod privacy;
 mod providers;
 mod run;
 mod sessions;
@@ -185,6 +186,9 @@ fn load(dir: &Path, env: &Environment) -> Result<Settings, Exit> {
     for warning in warnings {
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(stderr, "warning: {warning}");
+    }
+    if let Some(notice) = privacy::make_all_private(&settings) {
+        let _ = writeln!(stderr, "warning: {}", table::plain(&notice));
     }
     Ok(settings)
 }

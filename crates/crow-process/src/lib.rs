@@ -35,7 +35,7 @@ pub use filter::{FilterBounds, Filtered, filter};
 pub use groups::Groups;
 pub use input::{drop_input, has_input, wait_for_input};
 pub use job::{Job, Patience, Pulse, Unfed};
-pub use limits::{allow_many_descriptors, survive_large_files};
+pub use limits::{allow_many_descriptors, own_user, survive_large_files};
 pub use output::{Kept, Output, Spilled};
 pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
 pub use run::{Bounds, run};

@@ -9,6 +9,11 @@ use nix::sys::{
 /// close every descriptor up to it, so it is not all that the system would give.
 const DESCRIPTORS_WANTED: u64 = 16 * 1024;
 
+/// The user whom this process acts for.
+pub fn own_user() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
 /// Has a write beyond the limit on a file's size fail like any other, instead of ending the process.
 pub fn survive_large_files() {
     // SAFETY: no handler runs; the signal is ignored from here on.

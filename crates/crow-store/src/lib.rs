@@ -32,6 +32,7 @@ pub use draft::Draft;
 pub use error::{Holder, StoreError};
 pub use name::invent_name;
 pub use postgres::ServerAddress;
+pub use private::{Exposure, exposure, make_private};
 pub use session::{
     Aside, BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker,
     Stored, Timestamp, Tip,

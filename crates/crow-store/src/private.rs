@@ -78,3 +78,62 @@ pub(crate) fn is_at(file: &fs::File, path: &Path) -> bool {
 pub(crate) fn is_at(_file: &fs::File, path: &Path) -> bool {
     path.exists()
 }
+
+/// Who beside its owner can read something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exposure {
+    /// Nobody, or it is not there.
+    Nobody,
+    /// The group or others.
+    Others,
+    /// The group or others, through a link: what it leads to is not Crow's to change.
+    OthersByLink,
+    /// Another user, whose it is.
+    ItsOwner,
+    /// Everybody, in a folder that is made for that.
+    Everybody,
+}
+
+/// Tells who can read a file or a folder that should be the user's alone.
+#[cfg(unix)]
+pub fn exposure(path: &Path, user: u32) -> Exposure {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(found) = fs::symlink_metadata(path) else { return Exposure::Nobody };
+    let is_link = found.is_symlink();
+    let Ok(meant) = (if is_link { fs::metadata(path) } else { Ok(found) }) else { return Exposure::Nobody };
+    let is_open = meant.mode() & 0o077 != 0;
+    // `/tmp` and its like, and the folders of the system.
+    let is_common = meant.is_dir() && (meant.mode() & 0o1000 != 0 || path.components().count() <= 2);
+    match (meant.uid() == user, is_open, is_link) {
+        _ if is_common => Exposure::Everybody,
+        (false, ..) => Exposure::ItsOwner,
+        (true, false, _) => Exposure::Nobody,
+        (true, true, false) => Exposure::Others,
+        (true, true, true) => Exposure::OthersByLink,
+    }
+}
+
+/// Elsewhere a file in the owner's folder is the owner's.
+#[cfg(not(unix))]
+pub fn exposure(_path: &Path, _user: u32) -> Exposure {
+    Exposure::Nobody
+}
+
+/// Takes what the user owns away from everybody else. What is no link now is none then: it is changed through the
+/// descriptor that it was opened with.
+#[cfg(unix)]
+pub fn make_private(path: &Path, user: u32) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let file = fs::OpenOptions::new().read(true).custom_flags(NO_LINK).open(path)?;
+    let found = file.metadata()?;
+    if found.uid() != user {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o700))
+}
+
+/// Elsewhere there is nothing to do.
+#[cfg(not(unix))]
+pub fn make_private(_path: &Path, _user: u32) -> io::Result<()> {
+    Ok(())
+}

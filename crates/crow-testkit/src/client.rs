@@ -370,6 +370,8 @@ impl World {
     pub fn configure(&self, yaml: &str) {
         let folder = self.home().join(".crow");
         std::fs::create_dir_all(&folder).expect("a folder can be made");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&folder, private).expect("the folder can be made private");
         std::fs::write(folder.join("config.yaml"), yaml).expect("the configuration can be written");
     }
 

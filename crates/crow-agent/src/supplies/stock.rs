@@ -94,6 +94,9 @@ impl Stock {
         let _opened = self.opened.clone().drop_guard();
         let mut state = self.state.lock().await;
         state.offered = commands::on_offer();
+        for notice in self.kit.take_notices() {
+            self.notice(&mut state, notice);
+        }
         if let Some(survey) = self.survey(&mut state).await {
             self.take_in(&mut state, survey);
         }

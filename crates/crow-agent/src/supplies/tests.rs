@@ -74,6 +74,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         config_dir,
         db_uri: "sqlite:////config/crow.db".to_owned(),
         setup_hint: String::new(),
+        notices: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ mod demo;
 mod dependencies;
 mod earlier;
 mod endings;
+mod folders;
 mod golden;
 mod held;
 mod hooks;

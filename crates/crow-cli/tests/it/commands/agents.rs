@@ -51,6 +51,7 @@ fn agents_are_listed() {
             shell  /bin/sh -c x
             far    wss://host/acp
             warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
+            warning: Other users could read these, which are private now: $HOME/.crow/.env.
         "#]],
     );
     check(
@@ -256,11 +257,12 @@ fn secrets_are_kept_from_agents() {
         &stage,
         "FAKE_API_KEY=secret crow run --agent other -c below hi",
         &expect![[r#"
-        exit 0
-        echo: hi
+            exit 0
+            echo: hi
 
-        ; FAKE_API_KEY: (not set); MINE: given; started in $HOME/project/below, works in $HOME/project/below
-    "#]],
+            ; FAKE_API_KEY: (not set); MINE: given; started in $HOME/project/below, works in $HOME/project/below
+            warning: Other users could read these, which are private now: $HOME/.crow/.env.
+        "#]],
     );
 }
 

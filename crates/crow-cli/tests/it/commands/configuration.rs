@@ -132,9 +132,10 @@ fn a_wrong_key_is_named_and_never_shown() {
         &stage,
         "crow run hi",
         &expect![[r#"
-        exit 1
-        error: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
-    "#]],
+            exit 1
+            warning: Other users could read these, which are private now: $HOME/.crow/.env.
+            error: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
+        "#]],
     );
     let ran = stage.crow("crow -v run -j hi");
     assert!(stage.server.heads().iter().all(|head| head.contains(KEY)), "the provider gets the key");
@@ -237,9 +238,10 @@ fn a_database_that_is_none() {
         &stage,
         "crow run hi",
         &expect![[r#"
-        exit 1
-        error: $HOME/.crow/crow.db is not a database; move it away or name another file
-    "#]],
+            exit 1
+            warning: Other users could read these, which are private now: $HOME/.crow/crow.db.
+            error: $HOME/.crow/crow.db is not a database; move it away or name another file
+        "#]],
     );
     check(
         &stage,
@@ -265,9 +267,9 @@ fn a_folder_in_place_of_the_database() {
         &stage,
         "crow run hi",
         &expect![[r#"
-        exit 1
-        error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
-    "#]],
+            exit 1
+            error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
+        "#]],
     );
     check(
         &stage,

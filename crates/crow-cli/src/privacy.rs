@@ -1,0 +1,74 @@
+//! What lies in the configuration folder is the person's alone. Earlier versions, other programs and a generous umask leave
+//! it open to others.
+
+use std::path::{Path, PathBuf};
+
+use crow_store::{Address, Exposure, exposure, make_private};
+
+use crate::{
+    log,
+    settings::{ENV_FILE, Settings},
+};
+
+/// Something that others can read, and what was or can be done about it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Exposed {
+    pub(crate) path: PathBuf,
+    pub(crate) exposure: Exposure,
+}
+
+/// What should be private, the folder first: in a private one nothing else can be reached.
+fn places(settings: &Settings) -> Vec<PathBuf> {
+    let log = log::usual_file(&settings.dir);
+    let folders = [Some(settings.dir.as_path()), log.parent()].into_iter().flatten().map(Path::to_owned);
+    let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
+    let database = match &settings.database {
+        Address::File(database) => Some(database.clone()),
+        Address::Server { .. } => None,
+    };
+    let files = [Some(settings.dir.join(ENV_FILE)), database, Some(log)].into_iter().flatten();
+    folders.into_iter().chain(files.filter(|path| path.is_file())).collect()
+}
+
+/// Finds what others can read.
+pub(crate) fn exposed(settings: &Settings) -> Vec<Exposed> {
+    let user = crow_process::own_user();
+    let found = places(settings).into_iter().map(|path| Exposed { exposure: exposure(&path, user), path });
+    found.filter(|found| found.exposure != Exposure::Nobody).collect()
+}
+
+/// Makes everything private that is the person's, and says what was done and what could not be; nothing when all was well.
+pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
+    let user = crow_process::own_user();
+    let (mut made, mut left) = (Vec::new(), Vec::new());
+    for Exposed { path, exposure } in exposed(settings) {
+        let shown = path.display();
+        match exposure {
+            Exposure::Nobody => {}
+            Exposure::Others => match make_private(&path, user) {
+                Ok(()) => made.push(shown.to_string()),
+                Err(error) => left.push(format!("{shown} ({error})")),
+            },
+            Exposure::OthersByLink | Exposure::ItsOwner | Exposure::Everybody => {
+                left.push(format!("{shown} ({})", why(exposure)));
+            }
+        }
+    }
+    let sentence =
+        |what: &str, paths: &[String]| (!paths.is_empty()).then(|| format!("{what}: {}.", paths.join(", ")));
+    let made = sentence("Other users could read these, which are private now", &made);
+    let left = sentence("Other users can read these, which Crow leaves as they are", &left);
+    let said: Vec<String> = made.into_iter().chain(left).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// Says what is wrong with something that others can read.
+pub(crate) fn why(exposure: Exposure) -> &'static str {
+    match exposure {
+        Exposure::Nobody => "only you can read it",
+        Exposure::Others => "other users can read it",
+        Exposure::OthersByLink => "it is a link to what other users can read",
+        Exposure::ItsOwner => "it belongs to another user",
+        Exposure::Everybody => "it is a folder for everybody",
+    }
+}
