@@ -22,7 +22,7 @@ impl Thinking {
         let text = std::mem::take(&mut self.held) + text;
         let text = if self.has_begun { text.as_str() } else { text.trim_start() };
         if let Some((thought, rest)) = text.split_once(END_TAG) {
-            say(thought.trim_end());
+            say(thought);
             return Some(rest.to_owned());
         }
         self.has_begun |= !text.is_empty();

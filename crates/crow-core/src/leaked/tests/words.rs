@@ -225,3 +225,14 @@ fn what_stands_in_a_file_is_a_quote() {
     check_quoted("run `ls` in the terminal, with arguments", CALL, r#"Taken(["terminal"])"#);
     check_quoted(&CALL.replace("ls", "cat"), CALL, r#"Taken(["terminal"])"#);
 }
+
+#[test]
+fn the_end_of_a_thought_is_the_same_however_it_is_cut() {
+    check_in(
+        Takes::WholeReplies,
+        "<think>\nhm \n</think>\nHi",
+        &expect![[r#"
+            "Hi" ("hm \n")
+            Nothing"#]],
+    );
+}
