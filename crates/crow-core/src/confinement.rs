@@ -1,5 +1,8 @@
 //! How a command is held while it runs: who approved it decides, not what it is.
 
+mod support;
+
+pub use self::support::{PartialSandbox, SandboxRules, SandboxSupport};
 use crate::Mode;
 
 /// What a command may do to the machine.
@@ -73,8 +76,16 @@ impl Sandbox {
 }
 
 /// What programs say when they may not do something.
-const SIGNS: [&str; 6] =
-    ["permission denied", "operation not permitted", "read-only file system", "eacces", "eperm", "erofs"];
+const SIGNS: [&str; 8] = [
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "device or resource busy",
+    "eacces",
+    "eperm",
+    "erofs",
+    "ebusy",
+];
 
 /// What programs say when they reach nobody.
 const SIGNS_OF_SILENCE: [&str; 9] = [

@@ -9,6 +9,7 @@ mod arguments;
 mod compaction;
 mod confinement;
 mod front_matter;
+mod git_config;
 mod hook;
 mod ids;
 mod image;
@@ -20,6 +21,7 @@ mod permission;
 mod reply;
 mod schedule;
 mod secrets;
+mod socket_table;
 mod spelling;
 mod transcript;
 mod tree;
@@ -39,8 +41,11 @@ pub mod undo;
 pub use agents::{AgentReach, AgentServer, TreeLimits};
 pub use arguments::{Arguments, Doubt, DoubtKind, Place};
 pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit, of_tools};
-pub use confinement::{Approval, Confinement, Network, Sandbox};
+pub use confinement::{
+    Approval, Confinement, Network, PartialSandbox, Sandbox, SandboxRules, SandboxSupport,
+};
 pub use front_matter::FrontMatter;
+pub use git_config::is_inert_git_config;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
 pub use image::{BadImage, IMAGE_TYPES, decode_base64, image_type, read_data_url, read_image_part};
@@ -52,11 +57,13 @@ pub use message::{
 };
 pub use pattern::{BadGlob, LetterCase, PathGlob};
 pub use permission::{
-    BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, is_key, judge,
+    BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, approval_sandboxed, is_key,
+    judge, judge_sandboxed,
 };
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use secrets::is_secret_variable;
+pub use socket_table::listening_sockets;
 pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
 pub use tree::Tree;

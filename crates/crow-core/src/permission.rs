@@ -8,6 +8,7 @@ mod paths;
 mod programs;
 mod risks;
 mod rules;
+mod sandboxed;
 mod scripts;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ pub use self::paths::is_key;
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
 pub use self::rules::{BadRule, Rule, Rules};
+pub use self::sandboxed::{approval_sandboxed, judge_sandboxed};
 use crate::{Approval, Facets, Reach, Touch};
 
 /// How much the agent may do on its own.

@@ -6,7 +6,7 @@ mod web;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::ToolKind;
+use crate::{PartialSandbox, Sandbox, SandboxRules, SandboxSupport, ToolKind};
 
 /// Judges a touch in every mode, one line each.
 #[track_caller]
@@ -67,6 +67,64 @@ fn what_needs_no_grant_was_approved_by_the_law() {
         // A grant frees the call, and does not make it the law's.
         assert_eq!(judge(&law, &grants("make"), "terminal", &facets), Verdict::Allow, "{line}");
         assert_eq!(approval(&law, "terminal", &facets), expected, "{rules:?} {line}");
+    }
+}
+
+/// Judges a line in `/w/a` with what the sandbox can do, with and without a grant for it.
+#[track_caller]
+fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
+    let rules = read_rules("allow: make, chmod, kill, sh -c");
+    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let sandbox = SandboxRules { choice: Sandbox::Unapproved, support };
+    let touch = Touch::Runs(line.to_owned());
+    let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+    for mode in [Mode::Ask, Mode::Auto] {
+        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        if judge(&law, &Grants::default(), "terminal", &facets) != Verdict::Allow {
+            assert_eq!(mode, Mode::Ask, "{line}");
+            continue;
+        }
+        let verdict = judge_sandboxed(&law, &Grants::default(), "terminal", &facets, &sandbox);
+        let Verdict::Ask { always, why } = verdict else {
+            assert!(!is_asked && verdict == Verdict::Allow, "{mode:?} {line}: {verdict:?}");
+            continue;
+        };
+        assert!(
+            is_asked && why.is_some_and(|why| why.contains("permissions.sandbox: off")),
+            "{mode:?} {line}"
+        );
+        assert_eq!(approval_sandboxed(&law, "terminal", &facets, &sandbox), Approval::Person);
+        if let Some(always) = always {
+            let mut grants = Grants::default();
+            grants.allow(always);
+            let again = judge_sandboxed(&law, &grants, "terminal", &facets, &sandbox);
+            assert_eq!(again, Verdict::Allow, "an always is remembered: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_the_sandbox_cannot_hold_is_asked() {
+    let none = SandboxSupport::None { reason: "no Landlock".into() };
+    let partial =
+        SandboxSupport::Partial(PartialSandbox { no_namespace: Some("x".into()), signals_open: true });
+    for line in ["make", "make && echo done"] {
+        check_sandboxed(&SandboxSupport::Full, line, false);
+        check_sandboxed(&partial, line, false);
+        check_sandboxed(&none, line, true);
+    }
+    for line in [
+        "chmod 777 /home/me/x",
+        "make; chmod 600 /opt/x",
+        "cd .. && chmod 777 x",
+        "kill 1",
+        "sh -c 'kill -9 5'",
+    ] {
+        check_sandboxed(&SandboxSupport::Full, line, false);
+        check_sandboxed(&partial, line, true);
+    }
+    for line in ["chmod +x script", "chmod -R 755 sub", "kill %1", "kill -9 %1"] {
+        check_sandboxed(&partial, line, false);
     }
 }
 

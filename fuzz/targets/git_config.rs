@@ -1,0 +1,51 @@
+//! Whatever stands in a repository that a command made, nothing beyond the plainest configuration counts as harmless.
+#![no_main]
+
+use crow_core::is_inert_git_config;
+use libfuzzer_sys::fuzz_target;
+
+/// Parts of names of keys and sections through which Git runs programs or reads more configuration.
+const PROGRAMS: [&str; 16] = [
+    "include",
+    "fsmonitor",
+    "command",
+    "pager",
+    "editor",
+    "helper",
+    "hooks",
+    "filter",
+    "diff",
+    "merge.",
+    "alias",
+    "askpass",
+    "proxy",
+    "pack",
+    "worktree",
+    "update",
+];
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if !is_inert_git_config(text) {
+        return;
+    }
+    assert!(!text.contains(['\\', '\r', '#', ';', '!', '$', '`', '\0']), "{text:?}");
+    for line in text.lines() {
+        let line = line.trim().to_ascii_lowercase();
+        let name = line.split('=').next().unwrap_or_default();
+        assert!(!name.starts_with("url") || !line.contains("::"), "{line:?}");
+        if !name.starts_with('[') && name.trim() != "logallrefupdates" {
+            assert!(!PROGRAMS.iter().any(|part| name.contains(part)), "{line:?}");
+        }
+        assert!(
+            !name.starts_with("[include") && !name.starts_with("[filter") && !name.starts_with("[alias"),
+            "{line:?}"
+        );
+    }
+    // Lines stand for themselves: a part of what is harmless is, and so is it twice.
+    let whole = format!("{text}\n{text}");
+    assert!(whole.len() > 64 * 1024 || is_inert_git_config(&whole), "{text:?}");
+    if let Some((beginning, _)) = text.rsplit_once('\n') {
+        assert!(is_inert_git_config(beginning), "{beginning:?}");
+    }
+});
