@@ -8,7 +8,8 @@ use std::sync::{Arc, PoisonError};
 use crow_acp::{Answered, ClientTerminal, OfferAlways, Question, Subject};
 use crow_core::{
     Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Mode, Outcome, Prints, Roots,
-    Status, ToolKind, Touch, Update, Verdict, approval, judge, waits_for,
+    SandboxSupport, Status, ToolKind, Touch, Update, Verdict, approval_sandboxed, judge, judge_sandboxed,
+    waits_for,
 };
 use crow_tools::{Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -39,7 +40,9 @@ pub(crate) async fn run_calls(
     for (call, facets) in calls.iter().zip(&facets) {
         announce(cx, tools, call, facets);
     }
-    let gate = Gate::new(cx, talk);
+    let runs = facets.iter().any(|facets| matches!(facets.touch, Touch::Runs(_)));
+    let support = if runs { tools.sandbox_support().await } else { SandboxSupport::Full };
+    let gate = Gate::new(cx, talk, support);
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
     for (index, call) in calls.iter().enumerate() {
@@ -218,6 +221,8 @@ pub(crate) struct Gate {
     grants: std::sync::Mutex<Grants>,
     pub(crate) told: Told,
     pub(crate) settings: Arc<KitSettings>,
+    /// How well commands can be held here; known when there are any.
+    pub(crate) support: SandboxSupport,
     supplies: Arc<Supplies>,
     roots: Roots,
     /// Place of the prompt whose turn it is.
@@ -225,7 +230,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn new(cx: &TurnCx<'_>, talk: &mut Conversation) -> Self {
+    fn new(cx: &TurnCx<'_>, talk: &mut Conversation, support: SandboxSupport) -> Self {
         let settings = cx.kit.settings();
         let supplies = cx.stock.now();
         Self {
@@ -234,6 +239,7 @@ impl Gate {
             told: std::mem::take(&mut talk.told),
             roots: roots(cx, &settings, &supplies),
             settings,
+            support,
             supplies,
             turn: talk.turn,
         }
@@ -268,7 +274,8 @@ impl Gate {
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
-        let verdict = judge(&self.law(cx, facets), &self.grants(), &call.name, facets);
+        let verdict =
+            judge_sandboxed(&self.law(cx, facets), &self.grants(), &call.name, facets, &self.sandbox());
         match cx.scope {
             Some(scope) => scope.narrowed(verdict, (&call.name, &facets.touch)),
             None => verdict,
@@ -277,7 +284,7 @@ impl Gate {
 
     /// Tells who approved a call that needs no question.
     fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
-        approval(&self.law(cx, facets), &call.name, facets)
+        approval_sandboxed(&self.law(cx, facets), &call.name, facets, &self.sandbox())
     }
 }
 
@@ -340,6 +347,7 @@ async fn permit(
         Verdict::Deny(why) => Err(Outcome::failed(format!("not run: {why}"))),
         Verdict::Ask { always, why } => Ok(Some((always, why))),
     };
+    gate.tell_support(cx, facets);
     if decided(gate.judge(cx, call, facets))?.is_none() {
         return Ok(gate.approval(cx, call, facets));
     }

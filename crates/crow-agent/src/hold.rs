@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Answered, OfferAlways, Question, Subject};
-use crow_core::{Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
+use crow_core::{
+    Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, SandboxRules, Status, Touch, Update,
+};
 
 use crate::calls::Gate;
 use crate::run_turn::TurnCx;
@@ -21,12 +23,12 @@ pub(crate) enum After {
     Again,
 }
 
-/// Whether a session's person knows that nothing is held here.
+/// Whether a session's person knows what the sandbox does not do here.
 #[derive(Debug, Default)]
 pub(crate) struct Told(AtomicBool);
 
 impl Gate {
-    /// Tells how a call is held. The first time that nothing can hold it the person is told.
+    /// Tells how a call is held.
     pub(crate) fn confinement(
         &self,
         cx: &TurnCx<'_>,
@@ -38,17 +40,28 @@ impl Gate {
             return Confinement::Free;
         }
         let mode = cx.standing.borrow().mode;
-        let confinement = self.settings.sandbox.confinement(mode, approval);
+        let confinement = self.sandbox().confinement(mode, approval);
         tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
-        if confinement != Confinement::Free
-            && let Some(why) = &self.settings.sandbox_lack
+        confinement
+    }
+
+    /// The configured choice, and what the system makes of it.
+    pub(crate) fn sandbox(&self) -> SandboxRules<'_> {
+        SandboxRules { choice: self.settings.sandbox, support: &self.support }
+    }
+
+    /// Tells the person once what the sandbox does not do here, before the first command that it matters for.
+    pub(crate) fn tell_support(&self, cx: &TurnCx<'_>, facets: &Facets) {
+        let mode = cx.standing.borrow().mode;
+        let is_held = self.settings.sandbox.confinement(mode, Approval::Law) != Confinement::Free;
+        if matches!(facets.touch, Touch::Runs(_))
+            && is_held
+            && let Some(description) = self.support.description()
             && !self.told.0.swap(true, Ordering::Relaxed)
         {
-            let sentence =
-                format!("Commands that nobody approved run here without the whole sandbox: {why}.");
+            let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
             cx.client.tell(cx.session, Update::Notice(sentence));
         }
-        confinement
     }
 
     /// Looks at what came of a call that was held. One that may have failed because of that says so, and the person

@@ -39,8 +39,6 @@ pub struct KitSettings {
     pub sandbox: Sandbox,
     /// Whether those may use the network.
     pub network: Network,
-    /// What the sandbox cannot do here, when it is not whole.
-    pub sandbox_lack: Option<String>,
     /// How far one turn may go.
     pub limits: Limits,
     /// Environment variables that hold keys; no command gets them.

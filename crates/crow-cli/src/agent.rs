@@ -9,7 +9,7 @@ use std::{
 use crow_acp::{About, Farewell, Launcher};
 use crow_agent::{Kit, KitSettings, OWN_AGENT};
 use crow_core::{AgentReach, AgentServer, Failure, FailureKind, Limits};
-use crow_process::{StandingRules, Support, Warden, sandbox_support};
+use crow_process::{StandingRules, Warden};
 use crow_store::Store;
 use crow_tools::{Equipment, Tools};
 use tokio::runtime::Runtime;
@@ -80,10 +80,6 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         rules: settings.rules,
         sandbox: settings.sandbox,
         network: settings.network,
-        sandbox_lack: match sandbox_support() {
-            Support::Full => None,
-            Support::Partial { why } | Support::None { why } => Some(why),
-        },
         limits: Limits {
             requests_max: settings.requests_max,
             compact_tokens_max: settings.compact_tokens_max,
@@ -134,7 +130,13 @@ pub(crate) fn equipment(settings: &Settings) -> Equipment {
 pub(crate) fn warden(settings: &Settings) -> Option<Warden> {
     let exe = about().program?;
     let protected = vec![crow_tools::resolve(&settings.dir)];
-    let rules = StandingRules { network: settings.network, writable: settings.writable.clone(), protected };
+    let rules = StandingRules {
+        network: settings.network,
+        writable: settings.writable.clone(),
+        protected,
+        home: settings.home.clone(),
+        runtime: settings.runtime_dir.clone(),
+    };
     Some(Warden::new(exe, rules))
 }
 

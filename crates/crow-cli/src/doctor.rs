@@ -7,15 +7,16 @@ use std::{
 };
 
 use crow_core::FailureKind;
+use crow_core::SandboxSupport;
 use crow_model::{Http, Listing, ModelSettings, Server, check_key, list_models};
-use crow_process::{Support, sandbox_support};
+use crow_process::{StandingRules, Warden};
 use crow_store::{Address, Salvaged, Store, salvage};
 use crow_tools::{McpHome, McpServers, Tools};
 use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::{
-    agent::equipment,
+    agent::{about, equipment},
     agents::{self, Place},
     cli::DoctorArgs,
     failure::{Code, Exit},
@@ -126,7 +127,7 @@ pub(crate) async fn run(
             old_folder(dir, env, &mut report)?;
         }
     }
-    machine(&mut report)?;
+    machine(&mut report).await?;
     finish(report)
 }
 
@@ -308,21 +309,22 @@ fn agents<W: Write>(settings: &Settings, place: &Place<'_>, report: &mut Report<
     Ok(())
 }
 
-fn machine<W: Write>(report: &mut Report<'_, W>) -> Result<(), Exit> {
+async fn machine<W: Write>(report: &mut Report<'_, W>) -> Result<(), Exit> {
     let shell = Path::new(SHELL);
     let finding = match shell.exists() {
         true => (State::Ok, format!("{SHELL} runs commands")),
         false => (State::Problem, format!("there is no {SHELL}, which runs every command; install a shell")),
     };
     report.add(Finding::new("shell", finding.0, finding.1))?;
-    let finding = match sandbox_support() {
-        Support::Full => (State::Ok, "holds commands that nobody approved".to_owned()),
-        Support::Partial { why } => (State::Warning, format!("is not whole: {why}")),
-        Support::None { why } => {
-            (State::Warning, format!("is not to be had: {why}; commands that nobody approved ask instead"))
-        }
+    let support = match about().program {
+        Some(exe) => Warden::new(exe, StandingRules::default()).sandbox_support().await.clone(),
+        None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
     };
-    report.add(Finding::new("sandbox", finding.0, finding.1))
+    let (state, text) = match support.description() {
+        None => (State::Ok, "works: unapproved commands are confined".to_owned()),
+        Some(description) => (State::Warning, description),
+    };
+    report.add(Finding::new("sandbox", state, text))
 }
 
 fn saved(address: &Address, out: &mut impl Write) -> Result<(), Exit> {

@@ -81,6 +81,10 @@ pub(crate) struct Settings {
     pub(crate) tree_limits: TreeLimits,
     /// How many levels below a root agent this process was started.
     pub(crate) depth: u32,
+    /// The person's home folder.
+    pub(crate) home: Option<PathBuf>,
+    /// Where the person's programs have their sockets.
+    pub(crate) runtime_dir: Option<PathBuf>,
     /// Where git worktrees of tasks are made.
     pub(crate) worktrees_dir: PathBuf,
     /// How the web is reached.

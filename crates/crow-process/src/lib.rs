@@ -39,7 +39,6 @@ pub use limits::{allow_many_descriptors, own_user, survive_large_files};
 pub use output::{Kept, Output, Spilled};
 pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
 pub use run::{Bounds, run};
-pub use sandbox::{Support, sandbox_support};
 pub use stderr::Stderr;
 pub use warden::{Confine, StandingRules, WORD, Warden, watch};
 

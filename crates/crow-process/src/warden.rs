@@ -20,20 +20,28 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
-use crow_core::{Confinement, Network};
+use crow_core::{Confinement, Network, SandboxSupport};
+use tokio::sync::OnceCell;
 
 use self::orders::{BadOrders, Orders};
+use crate::sandbox::probe;
 
 /// The first argument that makes our executable a warden.
 pub const WORD: &str = "sandbox-exec";
+
+/// The second argument that has a warden try out the sandbox and say what works.
+pub(crate) const PROBE: &str = "--probe";
 
 /// Wraps commands so that they start under a warden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warden {
     exe: PathBuf,
     rules: StandingRules,
+    /// Tried out once; clones share it.
+    support: Arc<OnceCell<SandboxSupport>>,
 }
 
 /// What holds for every command that is held at all.
@@ -45,6 +53,10 @@ pub struct StandingRules {
     pub writable: Vec<PathBuf>,
     /// What they may not change even there.
     pub protected: Vec<PathBuf>,
+    /// The person's home folder, where some programs have their sockets.
+    pub home: Option<PathBuf>,
+    /// The folder for sockets of the person's programs.
+    pub runtime: Option<PathBuf>,
 }
 
 /// How one command is held.
@@ -57,17 +69,33 @@ pub struct Confine {
     /// Where another program starts the warden, with an environment of its own: the variables that the command does not get,
     /// beside all whose names are a secret's.
     pub hidden: Option<Vec<String>>,
+    /// Repositories that these belong to and that are elsewhere.
+    pub repositories: Vec<PathBuf>,
 }
 
 impl Confine {
     /// Lets a command do whatever the person may; nothing of it is left behind all the same.
-    pub const FREE: Self = Self { confinement: Confinement::Free, writable: Vec::new(), hidden: None };
+    pub const FREE: Self =
+        Self { confinement: Confinement::Free, writable: Vec::new(), hidden: None, repositories: Vec::new() };
 }
 
 impl Warden {
     /// Makes one of the path of our own executable.
     pub fn new(exe: PathBuf, rules: StandingRules) -> Self {
-        Self { exe, rules }
+        Self { exe, rules, support: Arc::default() }
+    }
+
+    /// Finds out how well commands can be held here, by trying it the first time.
+    pub async fn sandbox_support(&self) -> &SandboxSupport {
+        self.support.get_or_init(|| probe::try_sandbox(self.program())).await
+    }
+
+    /// Whether commands are to get a mount name space of their own. As long as nobody looked they have to.
+    fn has_namespace(&self) -> bool {
+        match self.support.get() {
+            Some(SandboxSupport::Partial(partial)) => partial.no_namespace.is_none(),
+            Some(SandboxSupport::Full | SandboxSupport::None { .. }) | None => true,
+        }
     }
 
     /// Tells what to start instead of a program.
@@ -75,21 +103,26 @@ impl Warden {
         if cfg!(not(target_os = "linux")) {
             return (program.to_owned(), args.to_owned());
         }
-        let (mut writable, mut protected) = (Vec::new(), Vec::new());
-        if confine.confinement == Confinement::Project {
-            writable = spelled(confine.writable.iter().chain(&self.rules.writable));
-            protected = spelled(&self.rules.protected);
-        }
-        let orders = Orders {
+        let mut orders = Orders {
             confinement: confine.confinement,
-            writable,
-            protected,
             network: self.rules.network,
             hidden: confine.hidden.clone(),
             master: i32::try_from(std::process::id()).ok(),
             program: program.to_owned(),
             args: args.to_owned(),
+            ..Orders::default()
         };
+        if confine.confinement == Confinement::Project {
+            orders.roots = spelled(&confine.writable);
+            orders.writable = spelled(&self.rules.writable);
+            orders.protected = spelled(&self.rules.protected);
+            orders.repositories = spelled(&confine.repositories);
+        }
+        if confine.confinement != Confinement::Free {
+            orders.home = spelled(&self.rules.home).pop();
+            orders.runtime = spelled(&self.rules.runtime).pop();
+            orders.has_namespace = self.has_namespace();
+        }
         (self.program(), orders.spell())
     }
 
@@ -111,6 +144,9 @@ fn spelled<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
 /// Is the warden: what our executable does when its first argument is [`WORD`], with the arguments behind that.
 pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
+    if words.as_deref().is_ok_and(|words| words == [PROBE]) {
+        return report();
+    }
     let orders = match words {
         Ok(words) => Orders::parse(words),
         Err(word) => Err(BadOrders::NotText(word.to_string_lossy().into_owned())),
@@ -122,6 +158,12 @@ pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(CODE_USAGE)
         }
     }
+}
+
+#[expect(clippy::print_stdout, reason = "it is the answer of a program that does nothing else")]
+fn report() -> ExitCode {
+    println!("{}", probe::report());
+    ExitCode::SUCCESS
 }
 
 const CODE_USAGE: u8 = 2;

@@ -3,7 +3,9 @@
 use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::Abilities;
-use crow_core::{Arguments, Call, Content, Facets, Outcome, ToolKind, ToolSpec, Touch, repair};
+use crow_core::{
+    Arguments, Call, Content, Facets, Outcome, SandboxSupport, ToolKind, ToolSpec, Touch, repair,
+};
 use crow_process::{Confine, Groups, Warden};
 use serde_json::{Map, Value};
 
@@ -84,6 +86,14 @@ impl Tools {
             with.tools.push(tool);
         }
         with
+    }
+
+    /// Finds out how well commands can be held here, by trying it the first time.
+    pub async fn sandbox_support(&self) -> SandboxSupport {
+        match &self.warden {
+            Some(warden) => warden.sandbox_support().await.clone(),
+            None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
+        }
     }
 
     /// Ends every program that a tool started, at once and for good.

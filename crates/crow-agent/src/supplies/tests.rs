@@ -59,7 +59,6 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         workflow: crate::kit::WorkflowSettings::default(),
         sandbox: Sandbox::default(),
         network: Network::default(),
-        sandbox_lack: None,
         mcp_servers: Vec::new(),
         mcp_auth_dir: config_dir.join("mcp-auth"),
         hooks: Vec::new(),

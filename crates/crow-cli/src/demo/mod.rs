@@ -177,6 +177,8 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: home.join("worktrees"),
+        home: None,
+        runtime_dir: None,
         recordings_dir: None,
         web: WebAccess::default(),
         hooks: Vec::new(),

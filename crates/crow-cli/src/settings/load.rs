@@ -73,6 +73,8 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         network: top.permissions.network,
         writable: places::writable(env),
         depth: places::depth(env),
+        home: places::folder(env, "HOME"),
+        runtime_dir: places::folder(env, "XDG_RUNTIME_DIR"),
         worktrees_dir: places::worktrees(env, dir),
         recordings_dir: places::recordings(env),
         rules: std::mem::take(&mut top.permissions.rules),

@@ -18,11 +18,14 @@ struct Stage {
 
 impl Stage {
     async fn new(permissions: &str, capabilities: Value) -> Self {
+        Self::with_program(permissions, capabilities, Path::new(env!("CARGO_BIN_EXE_crow-cli"))).await
+    }
+
+    async fn with_program(permissions: &str, capabilities: Value, binary: &Path) -> Self {
         let outside = tempfile::tempdir_in(lasting()).expect("a folder can be made");
         let model = ModelServer::start("");
         let world = World::new(model.base_url());
         world.configure_more(&format!("permissions: {permissions}"));
-        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let mut client = FakeClient::start_with(binary, &world.home(), capabilities).await;
         client.hide(outside.path().display().to_string(), "$OUT");
         Self { model, client, world, outside }
@@ -126,5 +129,53 @@ fn what_is_held_works_in_the_project_and_cannot_reach_the_configuration() {
         let script = format!("f={}; echo x >> ${{f}}", config.display());
         stage.play(&script, &["reject_once", "reject_once"]).await;
         assert_eq!(fs::read(&config).expect("it is there"), before, "{}", stage.client.log());
+    });
+}
+
+/// Writes a script that starts Crow where no name space can be made; where none can be made anyway, that is so already.
+fn without_namespaces(folder: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_crow-cli"));
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_mnt_namespaces";
+    let inside = format!("unshare --user --map-root-user sh -c '{forbid}; exec \"$@\"' sh");
+    #[expect(clippy::disallowed_methods, reason = "it finds out what the machine can do")]
+    let can = std::process::Command::new("sh").args(["-c", &format!("{inside} true")]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        return binary;
+    }
+    let script = folder.join("crow");
+    fs::write(&script, format!("#!/bin/sh\nexec {inside} {} \"$@\"\n", binary.display())).expect("written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it can be made a program");
+    script
+}
+
+#[test]
+fn what_is_open_without_a_name_space_is_said_once_and_asks() {
+    check(async {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+        let program = without_namespaces(folder.path());
+        let mut stage = Stage::with_program("{ mode: auto }", json!({}), &program).await;
+        let project = stage.world.project();
+        fs::create_dir_all(project.join(".git/hooks")).expect("made");
+        fs::create_dir_all(project.join("sub")).expect("made");
+        let told = stage.play("echo x > sub/new && cat sub/new", &[]).await;
+        assert!(told.starts_with("\"x"), "{told}: {}", stage.client.log());
+        assert_eq!(stage.n_questions(), 0, "{}", stage.client.log());
+        assert_eq!(
+            stage.client.log().matches("the sandbox is incomplete").count(),
+            1,
+            "{}",
+            stage.client.log()
+        );
+        let told = stage.play("f=hooks; echo x > .git/${f}/new", &["reject_once"]).await;
+        assert!(!project.join(".git/hooks/new").exists(), "{told}");
+        let n_before = stage.n_questions();
+        let told = stage.play("chmod 700 $OUT", &["reject_once"]).await;
+        assert!(told.contains("the person refused it"), "{told}");
+        assert_eq!(stage.n_questions(), n_before + 1, "{}", stage.client.log());
+        let mut stage = Stage::with_program("{ mode: auto, sandbox: off }", json!({}), &program).await;
+        stage.play("chmod 700 $OUT", &[]).await;
+        assert_eq!(stage.n_questions(), 0, "{}", stage.client.log());
+        assert!(!stage.client.log().contains("the sandbox is incomplete"), "{}", stage.client.log());
     });
 }

@@ -77,8 +77,36 @@ fn machine() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
+/// What the filters are to hold beside what they always do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallRules {
+    pub(super) network: Network,
+    /// No other program can be spoken to through a socket: nothing else hides those that obey.
+    pub(super) unix_sockets_closed: bool,
+    /// No file gets a mode that gives others rights: nothing else keeps those outside as they are.
+    pub(super) modes_bounded: bool,
+}
+
+/// Mode bits that let others write or act as the owner.
+const MODES_BOUNDED: [u64; 3] = [0o4000, 0o2000, 0o0002];
+
+/// Calls that change the mode of a file, with the place of the mode among their arguments.
+const MODE_CALLS: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+];
+
+/// The same number everywhere; the C libraries do not know it yet.
+const FCHMODAT2: libc::c_long = 452;
+
+/// The kind of a socket without its flags.
+const SOCKET_KIND: u64 = 0xf;
+
 /// Makes the filters; `None` on a processor that none can be made for.
-pub(super) fn filters(network: Network) -> Result<Option<Vec<BpfProgram>>, BackendError> {
+pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, BackendError> {
     let Some(machine) = machine() else { return Ok(None) };
     let mut forbidden: BTreeMap<i64, Vec<SeccompRule>> =
         FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
@@ -94,11 +122,29 @@ pub(super) fn filters(network: Network) -> Result<Option<Vec<BpfProgram>>, Backe
     // The limits of another program can end it, and the warden is one.
     let of_another = condition(0, SeccompCmpOp::Ne, 0)?;
     forbidden.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![of_another])?]);
-    if network == Network::Closed {
-        let others = SOCKETS_LEFT
-            .into_iter()
-            .map(|kind| condition(0, SeccompCmpOp::Ne, u64::try_from(kind).unwrap_or_default()));
-        forbidden.insert(libc::SYS_socket, vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?]);
+    let number = |value: libc::c_int| u64::try_from(value).unwrap_or_default();
+    let mut sockets = Vec::new();
+    if rules.unix_sockets_closed {
+        let unix = || condition(0, SeccompCmpOp::Eq, number(libc::AF_UNIX));
+        sockets.push(SeccompRule::new(vec![unix()?])?);
+        // Of a pair, this kind can still be sent elsewhere.
+        let datagram = condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), number(libc::SOCK_DGRAM))?;
+        forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![unix()?, datagram])?]);
+    }
+    if rules.modes_bounded {
+        for &(call, place) in MODE_CALLS {
+            let bits = MODES_BOUNDED
+                .into_iter()
+                .map(|bit| SeccompRule::new(vec![condition(place, SeccompCmpOp::MaskedEq(bit), bit)?]));
+            forbidden.insert(call, bits.collect::<Result<_, _>>()?);
+        }
+    }
+    if rules.network == Network::Closed {
+        let others = SOCKETS_LEFT.into_iter().map(|kind| condition(0, SeccompCmpOp::Ne, number(kind)));
+        sockets.push(SeccompRule::new(others.collect::<Result<_, _>>()?)?);
+    }
+    if !sockets.is_empty() {
+        forbidden.insert(libc::SYS_socket, sockets);
     }
     let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
     let known = [filter(forbidden, libc::EPERM, machine)?, filter(absent, libc::ENOSYS, machine)?];

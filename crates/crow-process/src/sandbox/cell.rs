@@ -1,27 +1,67 @@
 //! All that holds one command: built before it is started, closed around it by itself.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-use crow_core::{Confinement, Network};
+use crow_core::Confinement;
 use landlock::RulesetCreated;
 use seccompiler::BpfProgram;
 
-use super::{calls, files, view::View};
+use super::{
+    calls::{self, CallRules},
+    capabilities, files,
+    repositories::RepositorySurvey,
+    sockets::{HiddenPlaces, PersonFolders},
+    view::View,
+};
 use crate::warden::orders::Orders;
 
-/// Ways to programs outside that would do for a command what it may not, and that can be had by name only. What is
-/// not named is not refused: the kernel cannot tell one socket from another yet.
-const VARIABLES_HIDDEN: [&str; 10] = [
+/// Ways to programs outside that would do for a command what it may not.
+const VARIABLES_HIDDEN: [&str; 42] = [
+    "ALACRITTY_SOCKET",
+    "AT_SPI_BUS_ADDRESS",
+    "BUILDKIT_HOST",
+    "CONTAINERD_ADDRESS",
+    "CONTAINER_HOST",
     "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_STARTER_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
     "DISPLAY",
     "DOCKER_HOST",
+    "EMACS_SERVER_FILE",
+    "EMACS_SOCKET_NAME",
+    "GNOME_KEYRING_CONTROL",
     "GPG_AGENT_INFO",
+    "HYPRLAND_INSTANCE_SIGNATURE",
+    "I3SOCK",
+    "INCUS_SOCKET",
+    "KITTY_LISTEN_ON",
+    "LIBVIRT_DEFAULT_URI",
+    "LXD_SOCKET",
+    "NIRI_SOCKET",
+    "NOTIFY_SOCKET",
+    "NVIM",
+    "NVIM_LISTEN_ADDRESS",
+    "PIPEWIRE_REMOTE",
+    "PULSE_SERVER",
+    "SESSION_MANAGER",
     "SSH_AGENT_PID",
     "SSH_AUTH_SOCK",
     "STY",
+    "SWAYSOCK",
     "TMUX",
+    "TMUX_PANE",
+    "VSCODE_GIT_IPC_HANDLE",
+    "VSCODE_IPC_HOOK",
     "VSCODE_IPC_HOOK_CLI",
     "WAYLAND_DISPLAY",
+    "WAYLAND_SOCKET",
+    "WEZTERM_UNIX_SOCKET",
+    "WSL_INTEROP",
+    "XDG_RUNTIME_DIR",
+    "ZELLIJ_SESSION_NAME",
 ];
 
 /// What holds one command.
@@ -29,45 +69,48 @@ pub(crate) struct Cell {
     walls: Option<Walls>,
 }
 
-/// What a command sees of the file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// A view of its own, in which what is protected cannot be changed.
-    Own,
-    /// The same as everybody.
-    Common,
-}
-
 struct Walls {
     view: Option<View>,
-    files: Option<RulesetCreated>,
+    files: RulesetCreated,
     calls: Vec<BpfProgram>,
 }
 
 impl Cell {
-    /// Builds what these orders want; the other side is a sentence.
-    pub(crate) fn build(orders: &Orders, look: Look) -> Result<Self, String> {
+    /// Builds what these orders want around a command that may not write to what was found in repositories. The other
+    /// side is a sentence: a command that cannot be held as ordered does not run.
+    pub(crate) fn build(orders: &Orders, repositories: &RepositorySurvey) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
-            Confinement::Project => Some(orders.writable.as_slice()),
+            Confinement::Project => Some([orders.roots.as_slice(), &orders.writable].concat()),
             Confinement::ReadOnly => None,
         };
-        let view = match look {
-            Look::Own => View::find(writable.unwrap_or_default(), &orders.protected),
-            Look::Common => None,
+        let version = files::version()?;
+        let mut sealed = repositories.sealed();
+        sealed.extend(orders.protected.iter().map(PathBuf::from));
+        let view = match orders.has_namespace {
+            true => {
+                let person = PersonFolders {
+                    home: orders.home.as_deref().map(Path::new),
+                    runtime: orders.runtime.as_deref().map(Path::new),
+                    roots: &orders.roots,
+                };
+                let hidden = HiddenPlaces::find(person, orders.network);
+                Some(View::find(writable.as_deref().unwrap_or_default(), &sealed, hidden).map_err(broken)?)
+            }
+            false => None,
         };
         let places = writable.map(|writable| match view {
             Some(_) => writable.iter().map(PathBuf::from).collect(),
-            None => files::around(writable, &orders.protected),
+            None => files::around(&writable, &sealed),
         });
         let files = files::rules(places.as_deref(), orders.network).map_err(broken)?;
-        let calls = match calls::filters(orders.network).map_err(broken)? {
-            Some(calls) => calls,
-            None if orders.network == Network::Closed => {
-                return Err("on this processor a command cannot be kept from the network".into());
-            }
-            None => Vec::new(),
+        let rules = CallRules {
+            network: orders.network,
+            unix_sockets_closed: view.is_none() || version < files::VERSION_WHOLE,
+            modes_bounded: view.is_none(),
         };
+        let calls = calls::filters(rules).map_err(broken)?;
+        let calls = calls.ok_or("on this processor a command cannot be kept from sockets and mounts")?;
         // What a caller left open by mistake would be a way out.
         close_on_exec().map_err(broken)?;
         Ok(Self { walls: Some(Walls { view, files, calls }) })
@@ -78,26 +121,18 @@ impl Cell {
         if self.walls.is_some() { &VARIABLES_HIDDEN } else { &[] }
     }
 
-    /// Tells what the command would see of the file system.
-    pub(crate) fn look(&self) -> Look {
-        match &self.walls {
-            Some(Walls { view: Some(_), .. }) => Look::Own,
-            Some(Walls { view: None, .. }) | None => Look::Common,
-        }
-    }
-
     /// Shuts this process in, and whatever comes of it.
-    pub(crate) fn close(&mut self) -> io::Result<()> {
-        let Some(walls) = &mut self.walls else { return Ok(()) };
+    pub(crate) fn close(self) -> io::Result<()> {
+        let Some(Walls { view, files, calls }) = self.walls else { return Ok(()) };
         // The other walls let nobody do this.
-        if let Some(view) = &walls.view {
-            view.enter()?;
+        if let Some(view) = &view {
+            view.enter().map_err(|error| named("a mount name space", &error))?;
         }
-        if let Some(files) = walls.files.take() {
-            files.restrict_self().map_err(io::Error::other)?;
-        }
-        for filter in &walls.calls {
-            seccompiler::apply_filter(filter).map_err(io::Error::other)?;
+        capabilities::give_up(view.is_some())
+            .map_err(|error| named("giving up the rights of root", &error))?;
+        files.restrict_self().map_err(|error| named("Landlock", &error))?;
+        for filter in &calls {
+            seccompiler::apply_filter(filter).map_err(|error| named("seccomp", &error))?;
         }
         Ok(())
     }
@@ -105,6 +140,10 @@ impl Cell {
 
 fn broken(error: impl std::fmt::Display) -> String {
     format!("could not prepare the sandbox: {error}")
+}
+
+fn named(step: &str, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{step} failed: {error}"))
 }
 
 /// Has everything but the three standard streams closed when the command begins.

@@ -18,6 +18,9 @@ const VERSION: ABI = ABI::V9;
 /// From this version on everything that the manual promises is held.
 pub(super) const VERSION_WHOLE: i64 = 6;
 
+/// From this version on files can be kept from being cut short without being opened.
+pub(super) const VERSION_TRUNCATION: i64 = 3;
+
 /// Devices that keep nothing.
 const SINKS: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts"];
@@ -51,14 +54,8 @@ pub(super) fn version() -> Result<i64, String> {
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 
-/// Makes the rules for a command that may write in these places, or nowhere; `None` where the kernel has none.
-pub(super) fn rules(
-    writable: Option<&[PathBuf]>,
-    network: Network,
-) -> Result<Option<RulesetCreated>, RulesetError> {
-    if version().is_err() {
-        return Ok(None);
-    }
+/// Makes the rules for a command that may write in these places, or nowhere.
+pub(super) fn rules(writable: Option<&[PathBuf]>, network: Network) -> Result<RulesetCreated, RulesetError> {
     let handled = AccessFs::from_write(VERSION);
     let mut rules = Ruleset::default().handle_access(handled)?.scope(Scope::from_all(VERSION))?;
     if network == Network::Closed {
@@ -80,20 +77,23 @@ pub(super) fn rules(
             rules = allow(rules, Path::new(path), access)?;
         }
     }
-    Ok(Some(rules))
+    Ok(rules)
 }
 
 /// Leaves out what is protected, for the rules can only add up: of a folder with something protected below it only
 /// what is there now can be written, and nothing new can be made in it.
-pub(super) fn around(writable: &[String], protected: &[String]) -> Vec<PathBuf> {
+pub(super) fn around(writable: &[String], protected: &[PathBuf]) -> Vec<PathBuf> {
     let is_protected = |path: &Path| protected.iter().any(|protected| path.starts_with(protected));
     let mut open: Vec<PathBuf> = writable.iter().map(PathBuf::from).collect();
     let mut around = Vec::new();
     while let Some(path) = open.pop() {
+        if around.len() >= PLACES_MAX {
+            break;
+        }
         if is_protected(&path) {
             continue;
         }
-        if !protected.iter().any(|protected| Path::new(protected).starts_with(&path)) {
+        if !protected.iter().any(|protected| protected.starts_with(&path)) {
             around.push(path);
             continue;
         }
@@ -104,6 +104,9 @@ pub(super) fn around(writable: &[String], protected: &[String]) -> Vec<PathBuf> 
     }
     around
 }
+
+/// Each is a rule of its own; what is beyond is not writable, which errs on the safe side.
+const PLACES_MAX: usize = 20_000;
 
 fn device() -> BitFlags<AccessFs> {
     AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev

@@ -1,12 +1,16 @@
-//! The file system as one command sees it: what it may not change, even where it may write, is read-only there, and
-//! well-known ways to programs outside lead nowhere. Needs a mount name space of its own, which not every system gives;
-//! where there is none a command does without.
+//! The file system as one command sees it: read-only, with the places where it may write on top, what is protected in
+//! those read-only again, and sockets of other programs out of reach. Needs a mount name space of its own, which not
+//! every system gives.
 
 use std::{
+    collections::BTreeSet,
     ffi::CString,
     fs,
     io::{self, Write as _},
-    os::unix::ffi::OsStrExt as _,
+    os::{
+        fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -16,57 +20,52 @@ use nix::{
     unistd::{Gid, Uid, chdir, getcwd, getegid, geteuid},
 };
 
-/// What of a repository names programs that Git runs later, outside. A missing folder of hooks is made first, as Git
-/// itself would have: nothing can be held that is not there.
-const OF_GIT: [&str; 5] = ["commondir", "config", "config.worktree", "hooks", "modules"];
+use super::sockets::HiddenPlaces;
 
-/// Sockets whose owners do what they are asked, with rights that the command has not; `$UID` is the person.
-const SOCKETS: [&str; 8] = [
-    "/run/docker.sock",
-    "/run/podman/podman.sock",
-    "/run/containerd/containerd.sock",
-    "/run/dbus/system_bus_socket",
-    "/run/user/$UID/bus",
-    "/run/user/$UID/docker.sock",
-    "/run/user/$UID/podman/podman.sock",
-    "/run/user/$UID/systemd/private",
-];
-
-/// Folders of such sockets, which are empty for the command.
-const SOCKET_FOLDERS: [&str; 2] = ["/tmp/tmux-$UID", "/tmp/.X11-unix"];
+/// Shared memory: programs use it with their own children.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A changed view of the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct View {
+    /// Where the command may write; none is inside another unless a hidden folder is between them.
+    writable: Vec<PathBuf>,
+    hidden: HiddenPlaces,
+    /// Folders above what is sealed, which must not be moved away with it; the upper ones first.
+    pinned: Vec<PathBuf>,
     /// Read-only, with all that is in them.
     sealed: Vec<PathBuf>,
-    /// Folders above those, which must not be moved away with them; the upper ones first.
-    pinned: Vec<PathBuf>,
-    sockets: Vec<PathBuf>,
-    socket_folders: Vec<PathBuf>,
     cwd: PathBuf,
 }
 
 impl View {
-    /// Finds what has to be changed; `None` when that is nothing.
-    pub(super) fn find(writable: &[String], protected: &[String]) -> Option<Self> {
-        let writable: Vec<&Path> = writable.iter().map(Path::new).collect();
-        let mut sealed: Vec<PathBuf> = writable.iter().flat_map(|root| of_git(&root.join(".git"))).collect();
-        sealed.extend(protected.iter().map(PathBuf::from).filter(|path| path.exists()));
-        sealed.retain(|path| writable.iter().any(|root| path.starts_with(root)));
-        let uid = geteuid().to_string();
-        let there = |paths: &[&str]| {
-            let paths = paths.iter().map(|path| PathBuf::from(path.replace("$UID", &uid)));
-            paths.filter(|path| path.exists()).collect::<Vec<_>>()
-        };
-        let (sockets, socket_folders) = (there(&SOCKETS), there(&SOCKET_FOLDERS));
-        if sealed.is_empty() && sockets.is_empty() && socket_folders.is_empty() {
-            return None;
+    /// Finds what has to be changed for a command that may write in these places, but not to what is sealed.
+    pub(super) fn find(
+        writable: &[String],
+        sealed: &[PathBuf],
+        mut hidden: HiddenPlaces,
+    ) -> io::Result<Self> {
+        let mut places = BTreeSet::new();
+        if !writable.is_empty() {
+            // What is not there cannot be written to.
+            let given = writable.iter().map(String::as_str).chain([SHARED_MEMORY]);
+            places.extend(given.filter_map(|path| fs::canonicalize(path).ok()));
         }
+        hidden.uncover(&places);
+        let is_hidden_between = |outer: &Path, inner: &Path| {
+            hidden.folders.iter().any(|folder| folder.starts_with(outer) && inner.starts_with(folder))
+        };
+        let is_inner = |path: &PathBuf| {
+            let mut above = path.ancestors().skip(1);
+            above.any(|outer| places.contains(outer) && !is_hidden_between(outer, path))
+        };
+        let writable: Vec<PathBuf> = places.iter().filter(|path| !is_inner(path)).cloned().collect();
+        let mut sealed: Vec<PathBuf> = sealed.iter().filter(|path| path.exists()).cloned().collect();
+        sealed.retain(|path| places.iter().any(|place| path.starts_with(place)));
         let mut pinned = above(&sealed, &writable);
         pinned.sort();
         pinned.dedup();
-        Some(Self { sealed, pinned, sockets, socket_folders, cwd: getcwd().ok()? })
+        Ok(Self { writable, hidden, pinned, sealed, cwd: getcwd()? })
     }
 
     /// Changes the view of this process for good.
@@ -81,9 +80,22 @@ impl View {
         }
         // Nothing of this may be seen outside.
         mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
-        for path in &self.socket_folders {
-            let options = "size=1m,mode=0700";
-            mount(Some("tmpfs"), path, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some(options))?;
+        let places: Vec<(OwnedFd, &Path)> = self
+            .writable
+            .iter()
+            .map(|path| Ok((copy_mounts(path)?, path.as_path())))
+            .collect::<io::Result<_>>()?;
+        make_read_only(Path::new("/"))?;
+        let (inner, outer): (Vec<_>, Vec<_>) = places
+            .into_iter()
+            .partition(|(_, path)| self.hidden.folders.iter().any(|folder| path.starts_with(folder)));
+        for (mounts, path) in &outer {
+            attach(mounts, path)?;
+        }
+        self.hide()?;
+        for (mounts, path) in &inner {
+            fs::create_dir_all(path)?;
+            attach(mounts, path)?;
         }
         for path in &self.pinned {
             bind(path, path)?;
@@ -92,38 +104,30 @@ impl View {
             bind(path, path)?;
             make_read_only(path)?;
         }
-        for path in &self.sockets {
-            bind(Path::new("/dev/null"), path)?;
-        }
         // The folder that we stand in is another one now, below all this.
         Ok(chdir(&self.cwd)?)
+    }
+
+    fn hide(&self) -> io::Result<()> {
+        for path in &self.hidden.folders {
+            let (flags, options) = (MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "size=1m,mode=0700");
+            mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options))?;
+        }
+        for path in &self.hidden.sockets {
+            match bind(Path::new("/dev/null"), path) {
+                // Its program has ended meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                bound => bound?,
+            }
+        }
+        Ok(())
     }
 }
 
 const NOTHING: Option<&str> = None;
 
-/// What is to be sealed of a repository.
-fn of_git(git: &Path) -> Vec<PathBuf> {
-    let Ok(found) = fs::symlink_metadata(git) else { return Vec::new() };
-    if !found.is_dir() {
-        // It names the real one.
-        return vec![git.to_owned()];
-    }
-    if git.join("HEAD").exists() {
-        // Fails when it is there, which is as good, or when nobody may make it, which is better.
-        let _ = fs::create_dir(git.join("hooks"));
-    }
-    let parts: Vec<PathBuf> = OF_GIT.iter().map(|part| git.join(part)).collect();
-    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    if parts.iter().any(is_link) {
-        // A link can be replaced whatever it leads to.
-        return vec![git.to_owned()];
-    }
-    parts.into_iter().filter(|part| part.exists()).collect()
-}
-
 /// The folders between what is sealed and where the command may write: moved away, they would take it with them.
-fn above(sealed: &[PathBuf], writable: &[&Path]) -> Vec<PathBuf> {
+fn above(sealed: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
     let is_movable = |path: &&Path| {
         path.parent().is_some_and(|parent| writable.iter().any(|root| parent.starts_with(root)))
     };
@@ -142,6 +146,40 @@ fn stay(uid: Uid, gid: Gid) -> io::Result<()> {
 
 fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
+}
+
+/// Copies a place with all that is mounted in it, each with the rights it has now.
+fn copy_mounts(path: &Path) -> io::Result<OwnedFd> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let recursive = libc::AT_RECURSIVE.unsigned_abs();
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | recursive;
+    #[expect(unsafe_code, reason = "no crate of ours knows this call")]
+    // SAFETY: the path lives until the call is over; what it gives is a new descriptor that nobody else owns, or an
+    // error.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags);
+        match i32::try_from(fd) {
+            Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn attach(mounts: &OwnedFd, path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    #[expect(unsafe_code, reason = "no crate of ours knows this call")]
+    // SAFETY: both paths live until the call is over, and the descriptor is open.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            mounts.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::MOVE_MOUNT_F_EMPTY_PATH,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn make_read_only(path: &Path) -> io::Result<()> {

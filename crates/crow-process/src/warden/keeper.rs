@@ -1,12 +1,12 @@
 //! The keeper: owns the command and all that comes of it. Ends with the command, or with the front.
 
 use std::{
-    fs, io,
+    fs::File,
+    io::{self, Read as _},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::process::CommandExt as _,
     },
-    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -14,6 +14,7 @@ use std::{
 use crow_core::Confinement;
 use nix::{
     errno::Errno,
+    fcntl::OFlag,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         prctl,
@@ -21,7 +22,7 @@ use nix::{
         termios::tcgetsid,
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{Pid, getpid, getppid, getsid, isatty, setpgid, setsid, tcsetpgrp},
+    unistd::{Pid, getpid, getppid, getsid, isatty, pipe2, setpgid, setsid, tcsetpgrp},
 };
 
 use super::{
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::{
     environment::hide_secrets,
-    sandbox::{Cell, Look},
+    sandbox::{Cell, RepositorySurvey},
 };
 
 /// Whose terminal is taken away may still write down where it was.
@@ -63,8 +64,8 @@ struct Keeper {
     signals: Signals,
     front: OwnedFd,
     command: Pid,
-    /// Files that were not there when the command began, and must not be there when it has ended.
-    unwanted: Vec<PathBuf>,
+    /// The repositories that were there when the command began.
+    repositories: RepositorySurvey,
 }
 
 /// Why a command never ran, and the exit code that says so.
@@ -91,18 +92,15 @@ impl Keeper {
         let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
         prctl::set_child_subreaper(true)?;
         let signals = Signals::take()?;
-        let build = |look| Cell::build(orders, look).map_err(|why| NotStarted { why, code: CODE_CANNOT });
-        let cell = build(Look::Own)?;
-        let look = cell.look();
-        let unwanted = unwanted(orders);
-        let command = match start(orders, cell) {
-            // Not every system gives a program a view of its own.
-            Err(NotStarted { code: CODE_CANNOT, .. }) if look == Look::Own => {
-                start(orders, build(Look::Common)?)?
+        let repositories = match orders.confinement {
+            Confinement::Project => {
+                RepositorySurvey::take(&orders.roots, &orders.writable, &orders.repositories)
             }
-            started => started?,
+            Confinement::Free | Confinement::ReadOnly => RepositorySurvey::default(),
         };
-        Ok(Self { signals, front, command, unwanted })
+        let cell = Cell::build(orders, &repositories);
+        let command = start(orders, cell.map_err(|why| NotStarted { why, code: CODE_CANNOT })?)?;
+        Ok(Self { signals, front, command, repositories })
     }
 
     /// Watches until the command has ended and nothing of it is left.
@@ -141,16 +139,9 @@ impl Keeper {
         }
     }
 
-    /// Removes what nothing can keep a command from making.
+    /// Sets aside what nothing can keep a command from making.
     fn clean(&self) {
-        for path in &self.unwanted {
-            if path.symlink_metadata().is_ok() {
-                match fs::remove_file(path) {
-                    Ok(()) => say(&format!("removed {}: a held command made it", path.display())),
-                    Err(error) => say(&format!("could not remove {}: {error}", path.display())),
-                }
-            }
-        }
+        self.repositories.set_aside_new().iter().for_each(|sentence| say(sentence));
     }
 
     /// Buries the dead; gives how the command ended when it is among them.
@@ -166,19 +157,8 @@ impl Keeper {
     }
 }
 
-/// Where a repository could be told to take its configuration from somewhere else. What is not there cannot be sealed.
-fn unwanted(orders: &Orders) -> Vec<PathBuf> {
-    if orders.confinement != Confinement::Project {
-        return Vec::new();
-    }
-    let repositories = orders.writable.iter().map(|root| Path::new(root).join(".git"));
-    let repositories = repositories.filter(|git| git.symlink_metadata().is_ok_and(|found| found.is_dir()));
-    let files = repositories.map(|git| git.join("commondir"));
-    files.filter(|file| file.symlink_metadata().is_err()).collect()
-}
-
 /// Starts the command, held by its cell.
-fn start(orders: &Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
+fn start(orders: &Orders, cell: Cell) -> Result<Pid, NotStarted> {
     let keeper = getpid();
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
     let mut command = Command::new(&orders.program);
@@ -189,10 +169,17 @@ fn start(orders: &Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
     if let Some(hidden) = &orders.hidden {
         hide_secrets(hidden, &mut command);
     }
+    let mut cell = Some(cell);
+    let (told, tell) = pipe2(OFlag::O_CLOEXEC)?;
     let after_fork = move || {
         SigSet::empty().thread_set_mask()?;
         take_terminal()?;
-        cell.close()?;
+        if let Some(cell) = cell.take() {
+            cell.close().inspect_err(|error| {
+                // Only a number comes back by itself.
+                let _ = nix::unistd::write(&tell, error.to_string().as_bytes());
+            })?;
+        }
         // Last, because a change of rights takes it back.
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         if getppid() == keeper { Ok(()) } else { Err(Errno::ESRCH.into()) }
@@ -202,17 +189,33 @@ fn start(orders: &Orders, mut cell: Cell) -> Result<Pid, NotStarted> {
     unsafe {
         command.pre_exec(after_fork);
     }
-    let child = command.spawn().map_err(|error| {
+    let spawned = command.spawn();
+    // With it goes our own end of the pipe.
+    drop(command);
+    let child = spawned.map_err(|error| {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         let why = match is_missing {
             true => format!("there is no program {}", orders.program),
-            false => format!("could not start {}: {error}", orders.program),
+            false => match cause(told) {
+                Some(why) => format!("could not hold {}, so it did not run: {why}", orders.program),
+                None => format!("could not start {}: {error}", orders.program),
+            },
         };
         NotStarted { why, code: if is_missing { CODE_NO_PROGRAM } else { CODE_CANNOT } }
     })?;
     let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
     Ok(Pid::from_raw(pid))
 }
+
+/// Reads why a command could not be shut in, when that was why it did not start. Its writers are gone by then.
+fn cause(told: OwnedFd) -> Option<String> {
+    let mut why = String::new();
+    let read = File::from(told).take(CAUSE_BYTES_MAX).read_to_string(&mut why);
+    (read.is_ok() && !why.is_empty()).then_some(why)
+}
+
+/// A sentence.
+const CAUSE_BYTES_MAX: u64 = 4096;
 
 /// Gives the command what an interactive one needs: a group in the foreground where our caller has given us a
 /// terminal, the terminal itself where nobody has taken it yet, and a session without one otherwise.

@@ -6,11 +6,21 @@ use crow_core::{Confinement, Network};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub(crate) confinement: Confinement,
+    /// The session's folders: what is in them is looked at.
+    pub(crate) roots: Vec<String>,
+    /// Where may be written beside: temporary folders, caches.
     pub(crate) writable: Vec<String>,
     pub(crate) protected: Vec<String>,
+    /// Repositories that the roots belong to and that are elsewhere.
+    pub(crate) repositories: Vec<String>,
+    /// The home folder, and the folder for sockets of the person's programs.
+    pub(crate) home: Option<String>,
+    pub(crate) runtime: Option<String>,
     pub(crate) network: Network,
     /// Variables that the command does not get; where there is a list, none whose name is a secret's either.
     pub(crate) hidden: Option<Vec<String>>,
+    /// The command gets a mount name space of its own or does not run.
+    pub(crate) has_namespace: bool,
     /// The process that wants the command; when it ends the command does.
     pub(crate) master: Option<i32>,
     pub(crate) program: String,
@@ -26,7 +36,7 @@ pub(crate) enum BadOrders {
     NoValue(&'static str),
     #[error("{0} is not the number of a process")]
     NoProcess(String),
-    #[error("--free, --read-only and --write exclude each other")]
+    #[error("--free, --read-only and --write or --write-beside exclude each other")]
     Contradiction,
     #[error("{0} is not text")]
     NotText(String),
@@ -34,8 +44,29 @@ pub(crate) enum BadOrders {
     NoCommand,
 }
 
-pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... | --free] [--protect PATH...] [--no-network] \
-     [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]";
+pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] | --free] \
+     [--protect PATH...] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
+     [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self {
+            confinement: Confinement::ReadOnly,
+            roots: Vec::new(),
+            writable: Vec::new(),
+            protected: Vec::new(),
+            repositories: Vec::new(),
+            home: None,
+            runtime: None,
+            network: Network::Open,
+            hidden: None,
+            has_namespace: true,
+            master: None,
+            program: String::new(),
+            args: Vec::new(),
+        }
+    }
+}
 
 impl Orders {
     /// Spells the whole command line behind the executable.
@@ -45,10 +76,17 @@ impl Orders {
             Confinement::Free => words.push("--free".into()),
             Confinement::ReadOnly => words.push("--read-only".into()),
             Confinement::Project => {
-                words.extend(self.writable.into_iter().flat_map(|path| ["--write".into(), path]));
+                words.extend(self.roots.into_iter().flat_map(|path| ["--write".into(), path]));
+                words.extend(self.writable.into_iter().flat_map(|path| ["--write-beside".into(), path]));
             }
         }
         words.extend(self.protected.into_iter().flat_map(|path| ["--protect".into(), path]));
+        words.extend(self.repositories.into_iter().flat_map(|path| ["--repository".into(), path]));
+        words.extend(self.home.into_iter().flat_map(|path| ["--home".into(), path]));
+        words.extend(self.runtime.into_iter().flat_map(|path| ["--runtime".into(), path]));
+        if !self.has_namespace {
+            words.push("--no-namespace".into());
+        }
         if self.network == Network::Closed {
             words.push("--no-network".into());
         }
@@ -67,16 +105,7 @@ impl Orders {
     /// Reads the words behind [`super::WORD`]. Without a word on it a command may write nowhere.
     pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, BadOrders> {
         let mut words = words.into_iter();
-        let mut orders = Self {
-            confinement: Confinement::ReadOnly,
-            writable: Vec::new(),
-            protected: Vec::new(),
-            network: Network::Open,
-            hidden: None,
-            master: None,
-            program: String::new(),
-            args: Vec::new(),
-        };
+        let mut orders = Self::default();
         let (mut is_free, mut is_read_only) = (false, false);
         loop {
             let word = words.next().ok_or(BadOrders::NoCommand)?;
@@ -84,7 +113,12 @@ impl Orders {
             match word.as_str() {
                 "--free" => is_free = true,
                 "--read-only" => is_read_only = true,
-                "--write" => orders.writable.push(value("--write")?),
+                "--write" => orders.roots.push(value("--write")?),
+                "--write-beside" => orders.writable.push(value("--write-beside")?),
+                "--repository" => orders.repositories.push(value("--repository")?),
+                "--home" => orders.home = Some(value("--home")?),
+                "--runtime" => orders.runtime = Some(value("--runtime")?),
+                "--no-namespace" => orders.has_namespace = false,
                 "--protect" => orders.protected.push(value("--protect")?),
                 "--no-network" => orders.network = Network::Closed,
                 "--hide-secrets" => drop(orders.hidden.get_or_insert_default()),
@@ -98,12 +132,13 @@ impl Orders {
                 _ => return Err(BadOrders::NoOption(word)),
             }
         }
-        orders.confinement = match (is_free, is_read_only, orders.writable.is_empty()) {
-            (true, false, true) => Confinement::Free,
-            (false, false, false) => Confinement::Project,
-            (false, _, true) => Confinement::ReadOnly,
-            (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
-        };
+        orders.confinement =
+            match (is_free, is_read_only, orders.roots.is_empty() && orders.writable.is_empty()) {
+                (true, false, true) => Confinement::Free,
+                (false, false, false) => Confinement::Project,
+                (false, _, true) => Confinement::ReadOnly,
+                (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
+            };
         orders.program = words.next().ok_or(BadOrders::NoCommand)?;
         orders.args = words.collect();
         Ok(orders)

@@ -1,9 +1,10 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use crow_core::{Confinement, Network};
+use crow_core::{Confinement, Network, PartialSandbox, SandboxSupport};
 use expect_test::{Expect, expect};
+use tokio::sync::OnceCell;
 
 use super::{
     Confine, StandingRules, Warden,
@@ -37,6 +38,12 @@ fn orders_are_read_and_written() {
             "Project Closed\nsandbox-exec --write /a --write /c --protect /a/b --no-network --for 12 -- make"
         ]],
     );
+    check(
+        "--no-namespace --write-beside /tmp --repository /r --home /h --runtime /u -- make",
+        expect![[
+            "Project Open\nsandbox-exec --write-beside /tmp --repository /r --home /h --runtime /u --no-namespace -- make"
+        ]],
+    );
 }
 
 #[test]
@@ -47,9 +54,18 @@ fn bad_orders_are_refused() {
     check("--writ /a -- make", expect!["there is no option --writ"]);
     check("--write", expect!["--write needs a value"]);
     check("--for 0 -- make", expect!["0 is not the number of a process"]);
-    check("--free --write /a -- make", expect!["--free, --read-only and --write exclude each other"]);
-    check("--read-only --write /a -- make", expect!["--free, --read-only and --write exclude each other"]);
-    check("--free --read-only -- make", expect!["--free, --read-only and --write exclude each other"]);
+    check(
+        "--free --write /a -- make",
+        expect!["--free, --read-only and --write or --write-beside exclude each other"],
+    );
+    check(
+        "--read-only --write /a -- make",
+        expect!["--free, --read-only and --write or --write-beside exclude each other"],
+    );
+    check(
+        "--free --read-only -- make",
+        expect!["--free, --read-only and --write or --write-beside exclude each other"],
+    );
     let options = [
         "--free",
         "--read-only",
@@ -71,21 +87,48 @@ fn a_command_is_wrapped_as_it_is_held() {
         network: Network::Closed,
         writable: vec!["/tmp".into(), "relative".into()],
         protected: vec!["/p/.crow".into()],
+        home: Some("/home/me".into()),
+        runtime: None,
     };
     let exe = std::env::current_exe().unwrap();
     let warden = Warden::new(exe.clone(), rules);
     let wrapped = |confinement| {
-        let confine = Confine { confinement, writable: vec![PathBuf::from("/p")], hidden: None };
+        let confine = Confine {
+            confinement,
+            writable: vec![PathBuf::from("/p")],
+            hidden: None,
+            repositories: vec![PathBuf::from("/r/.git")],
+        };
         let (program, args) = warden.around(&confine, "sh", &words("-c true"));
         assert_eq!(PathBuf::from(program), exe);
         args.join(" ").replace(&std::process::id().to_string(), "PID")
     };
     expect!["sandbox-exec --free --no-network --for PID -- sh -c true"]
         .assert_eq(&wrapped(Confinement::Free));
-    expect!["sandbox-exec --read-only --no-network --for PID -- sh -c true"]
+    expect!["sandbox-exec --read-only --home /home/me --no-network --for PID -- sh -c true"]
         .assert_eq(&wrapped(Confinement::ReadOnly));
-    expect!["sandbox-exec --write /p --write /tmp --protect /p/.crow --no-network --for PID -- sh -c true"]
-        .assert_eq(&wrapped(Confinement::Project));
+    expect![
+        "sandbox-exec --write /p --write-beside /tmp --protect /p/.crow --repository /r/.git --home /home/me --no-network --for PID -- sh -c true"
+    ]
+    .assert_eq(&wrapped(Confinement::Project));
+}
+
+#[test]
+fn a_command_goes_without_a_name_space_only_where_there_is_none() {
+    let warden = Warden::new(std::env::current_exe().unwrap(), StandingRules::default());
+    let confine = Confine { confinement: Confinement::ReadOnly, ..Confine::FREE };
+    let goes_without =
+        |warden: &Warden| warden.around(&confine, "true", &[]).1.contains(&"--no-namespace".to_owned());
+    assert!(!goes_without(&warden), "nobody looked");
+    let partial = |no_namespace| PartialSandbox { no_namespace, signals_open: true };
+    let known = |support: SandboxSupport| Warden {
+        support: Arc::new(OnceCell::new_with(Some(support))),
+        ..warden.clone()
+    };
+    assert!(goes_without(&known(SandboxSupport::Partial(partial(Some("x".into()))))));
+    assert!(!goes_without(&known(SandboxSupport::Partial(partial(None)))));
+    assert!(!goes_without(&known(SandboxSupport::Full)));
+    assert!(!goes_without(&known(SandboxSupport::None { reason: "x".into() })));
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::{
 };
 
 use crow_core::{
-    Approval, Arguments, Call, CallId, Content, Facets, Grants, Law, Roots, Verdict, judge, link,
+    Approval, Arguments, Call, CallId, Confinement, Content, Facets, Grants, Law, Roots, SandboxRules,
+    SandboxSupport, Touch, Verdict, approval_sandboxed, judge_sandboxed, link,
 };
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
@@ -85,7 +86,13 @@ impl Host {
         }
     }
 
-    fn judge(&self, workspace: &Workspace, call: &Call, facets: &Facets) -> Verdict {
+    /// Judges a call; what may run is held as the last one says.
+    fn judge(
+        &self,
+        workspace: &Workspace,
+        (call, facets): (&Call, &Facets),
+        sandbox: &SandboxRules<'_>,
+    ) -> (Verdict, Confinement) {
         let spelled = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
         let roots = Roots {
             work: spelled(workspace.roots()),
@@ -95,37 +102,50 @@ impl Host {
         };
         let mode = law::mode(self.offer.mode, &facets.touch);
         let law = Law { mode, rules: &self.offer.rules, roots: &roots, resolve: &resolve };
-        judge(&law, &Grants::default(), &call.name, facets)
+        let verdict = judge_sandboxed(&law, &Grants::default(), &call.name, facets, sandbox);
+        let approval = match verdict {
+            Verdict::Allow => approval_sandboxed(&law, &call.name, facets, sandbox),
+            Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
+        };
+        (verdict, sandbox.confinement(mode, approval))
     }
 
-    /// Finds out whether a call may run, and who said so.
+    /// Finds out whether a call may run, and how it is held.
     async fn permit(
         &self,
         workspace: &Workspace,
         (call, facets): (&Call, &Facets),
         asking: &Asking<'_>,
-    ) -> Result<Approval, CallToolResponse> {
-        let why = match self.judge(workspace, call, facets) {
-            Verdict::Allow => return Ok(Approval::Law),
+    ) -> Result<Confinement, CallToolResponse> {
+        let support = match &facets.touch {
+            Touch::Runs(_) => Some(self.offer.tools.sandbox_support().await),
+            Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => None,
+            Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => None,
+        };
+        let support = support.as_ref().unwrap_or(&SandboxSupport::Full);
+        let sandbox = SandboxRules { choice: self.offer.sandbox, support };
+        let (verdict, confinement) = self.judge(workspace, (call, facets), &sandbox);
+        let why = match verdict {
+            Verdict::Allow => return Ok(confinement),
             Verdict::Deny(why) => return Err(answer::refusal(&format!("not run: {why}")).into()),
             Verdict::Ask { why, .. } => {
                 why.unwrap_or_else(|| "it leads out of the folders it may work in".into())
             }
         };
-        asking.ask(&facets.title, &why).await.map(|()| Approval::Person)
+        asking.ask(&facets.title, &why).await.map(|()| confinement)
     }
 
     async fn run(&self, call: &Call, asking: Asking<'_>) -> CallToolResponse {
         let context = asking.context;
         let workspace = self.workspace();
         let facets = self.offer.tools.facets(call, &workspace);
-        let approval = match self.permit(&workspace, (call, &facets), &asking).await {
+        let confinement = match self.permit(&workspace, (call, &facets), &asking).await {
             // A link may lead elsewhere by now.
             Ok(_) if self.offer.tools.facets(call, &workspace).touch != facets.touch => {
                 return answer::refusal("not run: what it would touch is not what was allowed any longer")
                     .into();
             }
-            Ok(approval) => approval,
+            Ok(confinement) => confinement,
             Err(instead) => return instead,
         };
         let (told, texts) = watch::channel(String::new());
@@ -139,7 +159,7 @@ impl Host {
             editor: None,
             touch: &facets.touch,
             call: None,
-            confinement: self.offer.sandbox.confinement(law::mode(self.offer.mode, &facets.touch), approval),
+            confinement,
             cut: &context.ct,
             progress: &progress,
             keeper: None,

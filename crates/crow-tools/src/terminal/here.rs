@@ -112,8 +112,13 @@ pub(super) fn held(
     let args = vec!["-c".to_owned(), command.to_owned()];
     match warden {
         Some(warden) => {
-            let writable = cx.workspace.roots().to_vec();
-            warden.around(&Confine { confinement: cx.confinement, writable, hidden }, SHELL, &args)
+            let confine = Confine {
+                confinement: cx.confinement,
+                writable: cx.workspace.roots().to_vec(),
+                hidden,
+                repositories: cx.workspace.repositories(),
+            };
+            warden.around(&confine, SHELL, &args)
         }
         None => (SHELL.to_owned(), args),
     }

@@ -37,10 +37,15 @@ const MOVED: [&str; 7] = [
     "npm_config_cache",
 ];
 
+/// The folder that a variable names, if it names one.
+pub(super) fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
+    env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Lists them, there or not.
 pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
-    let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| folder(env, name);
     let home = absolute("HOME");
     // A variable that makes a cache of everything is a mistake.
     let is_whole =
@@ -54,7 +59,7 @@ pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
 
 /// Where git worktrees of tasks are made: they can be made again, from their branches.
 pub(super) fn worktrees(env: &Environment, dir: &Path) -> PathBuf {
-    let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| folder(env, name);
     let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }

@@ -1,0 +1,127 @@
+//! Moves what a held command made in a repository to where Git does not see it, unless it is what every fresh
+//! repository has. Works on opened folders, so that nobody can put a link in the way.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Read as _},
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+};
+
+use crow_core::is_inert_git_config;
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, OpenHow, RenameFlags, ResolveFlag, openat2, renameat2},
+    sys::stat::{Mode, SFlag, fchmod, fstat},
+};
+
+/// What is added to a name.
+const SUFFIX: &str = "set-aside";
+
+/// Attempts at a name that is free.
+const NAMES_MAX: usize = 1000;
+
+/// A longer configuration is none of a fresh repository.
+const CONFIG_BYTES_MAX: u64 = 64 * 1024;
+
+/// Entries of a folder of hooks that are looked at; Git brings about fifteen.
+const HOOKS_MAX: usize = 100;
+
+/// Why it is done, in words that a failed command's reader connects with the sandbox.
+const WHY: &str = "because a command that nobody approved made it and Git could run a program through it: operation not \
+                   permitted in the sandbox";
+
+/// Sets aside a `.git` that is no folder; returns what to say.
+pub(super) fn set_file_aside(path: &Path) -> String {
+    let moved = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => open_folder(folder).and_then(|folder| rename(&folder, name)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    sentence(path, moved)
+}
+
+/// Sets aside one part of a repository; `None` when it can do no harm.
+pub(super) fn set_part_aside(repository: &Path, part: &str) -> Option<String> {
+    let path = repository.join(part);
+    let moved = match open_folder(repository) {
+        Ok(folder) if is_harmless(&folder, part) => return None,
+        Ok(folder) => rename(&folder, part.as_ref()),
+        Err(error) => Err(error),
+    };
+    Some(sentence(&path, moved))
+}
+
+fn sentence(path: &Path, moved: io::Result<String>) -> String {
+    match moved {
+        Ok(name) => format!("renamed {} to {name}, {WHY}", path.display()),
+        Err(error) => {
+            format!("could not set aside {} ({error}), which Git may run a program through", path.display())
+        }
+    }
+}
+
+/// Opens a folder that its owner may change, without following any link.
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let folder = open(nix::fcntl::AT_FDCWD, path, flags)?;
+    let mode = Mode::from_bits_truncate(fstat(&folder)?.st_mode);
+    if !mode.contains(Mode::S_IRWXU) {
+        // Where we may not, the renaming says so.
+        let _ = fchmod(&folder, mode | Mode::S_IRWXU);
+    }
+    Ok(folder)
+}
+
+fn open(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+    let how = OpenHow::new().flags(flags | OFlag::O_NONBLOCK).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    Ok(openat2(folder, path, how)?)
+}
+
+/// Gives an entry of a folder a name that Git does not know; returns the name.
+fn rename(folder: &OwnedFd, name: &OsStr) -> io::Result<String> {
+    let plain = name.to_string_lossy();
+    for n in 1..=NAMES_MAX {
+        let free = if n == 1 { format!("{plain}.{SUFFIX}") } else { format!("{plain}.{SUFFIX}-{n}") };
+        match renameat2(folder, name, folder, free.as_str(), RenameFlags::RENAME_NOREPLACE) {
+            Ok(()) => return Ok(free),
+            Err(Errno::EEXIST | Errno::ENOTEMPTY) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Whether a part is what every fresh repository has: a plain configuration, sample hooks, an empty folder.
+fn is_harmless(repository: &OwnedFd, part: &str) -> bool {
+    let Ok(opened) = open(repository, Path::new(part), OFlag::O_RDONLY | OFlag::O_CLOEXEC) else {
+        return false;
+    };
+    let Ok(kind) = fstat(&opened).map(|found| SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)
+    else {
+        return false;
+    };
+    match part {
+        "config" | "config.worktree" if kind == SFlag::S_IFREG => {
+            let mut text = String::new();
+            let read = File::from(opened).take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text);
+            read.is_ok_and(|n_bytes| n_bytes as u64 <= CONFIG_BYTES_MAX) && is_inert_git_config(&text)
+        }
+        "hooks" | "modules" | "worktrees" if kind == SFlag::S_IFDIR => {
+            let allowed = if part == "hooks" { ".sample" } else { "/" };
+            let entries = fs::read_dir(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened)));
+            let names = entries.map(|entries| {
+                entries
+                    .take(HOOKS_MAX + 1)
+                    .map(|entry| entry.map(|entry| entry.file_name()))
+                    .collect::<Result<Vec<_>, _>>()
+            });
+            let is_allowed =
+                |name: &std::ffi::OsString| name.as_encoded_bytes().ends_with(allowed.as_bytes());
+            names.is_ok_and(|names| {
+                names.is_ok_and(|names| names.len() <= HOOKS_MAX && names.iter().all(is_allowed))
+            })
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,85 @@
+//! The rights of root that a command in the sandbox keeps. The others look or reach past the rules for files: into the
+//! memory of other programs, at devices, at the kernel.
+
+use std::io;
+
+/// CHOWN, FOWNER, FSETID: owners and modes of files. Kept only where a read-only view bounds them.
+const OF_FILES: u64 = 1 | 1 << 3 | 1 << 4;
+
+/// DAC_OVERRIDE, KILL, SETGID, SETUID, NET_BIND_SERVICE, NET_RAW: what building and testing as root needs; the files
+/// and signals among them are Landlock's matter.
+const KEPT: u64 = 1 << 1 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13;
+
+/// Numbers beyond are not in use and fit no set.
+const NUMBERS_MAX: libc::c_ulong = 63;
+
+/// `_LINUX_CAPABILITY_VERSION_3`.
+const VERSION: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Half {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Gives up all rights of root but those that a command keeps, for good.
+pub(super) fn give_up(has_view: bool) -> io::Result<()> {
+    let kept = if has_view { KEPT | OF_FILES } else { KEPT };
+    let mut halves = read()?;
+    let has_any = halves.iter().any(|half| half.permitted != 0);
+    for number in (0..=NUMBERS_MAX).filter(|number| kept & (1 << number) == 0) {
+        if control(libc::PR_CAPBSET_READ, number)? != 1 {
+            continue;
+        }
+        match control(libc::PR_CAPBSET_DROP, number) {
+            // Who has no rights and cannot gain any by a program has nothing to give up.
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) && !has_any => {}
+            dropped => drop(dropped?),
+        }
+    }
+    let (low, high) = ((kept & u64::from(u32::MAX)) as u32, (kept >> 32) as u32);
+    for (half, kept) in halves.iter_mut().zip([low, high]) {
+        half.permitted &= kept;
+        half.effective &= kept;
+        half.inheritable = 0;
+    }
+    write(&halves)
+}
+
+/// Asks or changes the set beyond which no program gets; unknown numbers are in no set.
+fn control(what: libc::c_int, number: libc::c_ulong) -> io::Result<libc::c_int> {
+    #[expect(unsafe_code, reason = "no crate of ours knows this call")]
+    // SAFETY: these calls take numbers only.
+    let answer = unsafe { libc::prctl(what, number, 0, 0, 0) };
+    let error = io::Error::last_os_error();
+    match answer {
+        0.. => Ok(answer),
+        _ if error.raw_os_error() == Some(libc::EINVAL) => Ok(0),
+        _ => Err(error),
+    }
+}
+
+fn read() -> io::Result<[Half; 2]> {
+    let mut header = Header { version: VERSION, pid: 0 };
+    let mut halves = [Half::default(); 2];
+    #[expect(unsafe_code, reason = "no crate of ours knows this call")]
+    // SAFETY: both pointers are to values of the layout that this version of the call has.
+    let done = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, halves.as_mut_ptr()) };
+    if done == 0 { Ok(halves) } else { Err(io::Error::last_os_error()) }
+}
+
+fn write(halves: &[Half; 2]) -> io::Result<()> {
+    let mut header = Header { version: VERSION, pid: 0 };
+    #[expect(unsafe_code, reason = "no crate of ours knows this call")]
+    // SAFETY: both pointers are to values of the layout that this version of the call has.
+    let done = unsafe { libc::syscall(libc::SYS_capset, &raw mut header, halves.as_ptr()) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
