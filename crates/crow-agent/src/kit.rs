@@ -67,6 +67,8 @@ pub struct KitSettings {
     pub depth: u32,
     /// Where the worktrees of tasks are made.
     pub worktrees_dir: PathBuf,
+    /// Where older versions made them; those that are there are worked in to their end.
+    pub former_worktrees_dir: PathBuf,
     /// Where everything is kept that is asked of models and answered, if anywhere.
     pub recordings_dir: Option<PathBuf>,
     /// Where the configuration and the keys are, by its real path.

@@ -97,6 +97,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         tree_limits: settings.tree_limits,
         depth: settings.depth,
         worktrees_dir: settings.worktrees_dir,
+        former_worktrees_dir: settings.former_worktrees_dir,
         recordings_dir: settings.recordings_dir,
         config_dir,
         db_uri: settings.database.uri(),

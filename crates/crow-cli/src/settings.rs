@@ -87,6 +87,8 @@ pub(crate) struct Settings {
     pub(crate) runtime_dir: Option<PathBuf>,
     /// Where git worktrees of tasks are made.
     pub(crate) worktrees_dir: PathBuf,
+    /// Where older versions made them.
+    pub(crate) former_worktrees_dir: PathBuf,
     /// How the web is reached.
     pub(crate) web: WebAccess,
     /// Where everything is kept that is asked of models and answered, if anywhere.

@@ -260,7 +260,10 @@ impl Children {
     ) -> Result<Worktree, String> {
         let (kit, workspace) = (&self.family.kit, self.family.surroundings().workspace);
         let git = kit.own_tools.tools.git(&workspace);
-        let at = &kit.settings().worktrees_dir;
+        let settings = kit.settings();
+        let former = &settings.former_worktrees_dir;
+        let is_former = tokio::fs::try_exists(former.join(task.as_str())).await.unwrap_or_default();
+        let at = if is_former { former } else { &settings.worktrees_dir };
         let made = Worktree::make(&git, folder, at, task.as_str(), cut).await;
         made.map_err(|error| format!("could not make a worktree: {error}"))
     }

@@ -68,6 +68,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: config_dir.join("worktrees"),
+        former_worktrees_dir: config_dir.join("former"),
         recordings_dir: None,
         spill_dir: config_dir.join("spill"),
         config_dir,

@@ -177,6 +177,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: home.join("worktrees"),
+        former_worktrees_dir: home.join("cache"),
         home: None,
         runtime_dir: None,
         recordings_dir: None,

@@ -76,6 +76,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         home: places::folder(env, "HOME"),
         runtime_dir: places::folder(env, "XDG_RUNTIME_DIR"),
         worktrees_dir: places::worktrees(env, dir),
+        former_worktrees_dir: places::former_worktrees(env, dir),
         recordings_dir: places::recordings(env),
         rules: std::mem::take(&mut top.permissions.rules),
         secret_variables: secrets.iter().cloned().collect(),

@@ -7,15 +7,48 @@ use super::super::Environment;
 /// Temporary folders of every system.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// What tools keep in the home folder to be faster the next time. Nothing that is run or read at a start: no folder
-/// of programs, no configuration.
-const CACHES: [&str; 11] = [
-    ".cache",
-    "Library/Caches",
-    ".npm",
+/// Caches of tools in the folder for caches. None whose programs are run by name later: `pre-commit`, `corepack`,
+/// browsers of test tools.
+const NAMED_CACHES: [&str; 30] = [
+    "Yarn",
+    "bazelisk",
+    "ccache",
+    "clangd",
+    "composer",
+    "deno",
+    "dub",
+    "fontconfig",
+    "go-build",
+    "golangci-lint",
+    "gopls",
+    "hatch",
+    "hex",
+    "hie-bios",
+    "jedi",
+    "lua-language-server",
+    "matplotlib",
+    "mesa_shader_cache",
+    "mypy",
+    "node-gyp",
+    "pdm",
+    "pip",
+    "pnpm",
+    "pypoetry",
+    "ruff",
+    "sccache",
+    "staticcheck",
+    "uv",
+    "yarn",
+    "zig",
+];
+
+/// What tools keep elsewhere in the home folder to be faster the next time. Nothing that is run or read at a start: no
+/// folder of programs, no configuration.
+const CACHES: [&str; 9] = [
     ".gradle/caches",
     ".m2/repository",
     "go/pkg/mod",
+    "go/pkg/sumdb",
     ".local/share/pnpm/store",
     ".bun/install/cache",
     ".yarn/cache",
@@ -23,18 +56,26 @@ const CACHES: [&str; 11] = [
     ".nuget/packages",
 ];
 
+/// What npm keeps that is a cache, in its folder; programs that `npx` runs are there too.
+const NPM: [&str; 2] = ["_cacache", "_logs"];
+
 /// What Cargo keeps that is a cache, in its folder; programs that it installed are there too.
 const CARGO: [&str; 5] = ["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
-/// Variables that move caches.
-const MOVED: [&str; 7] = [
+/// Variables that move one cache, or temporary files.
+const MOVED: [&str; 12] = [
     "TMPDIR",
-    "XDG_CACHE_HOME",
     "CARGO_TARGET_DIR",
-    "GOMODCACHE",
+    "CCACHE_DIR",
+    "DENO_DIR",
     "GOCACHE",
+    "GOMODCACHE",
     "PIP_CACHE_DIR",
-    "npm_config_cache",
+    "RUFF_CACHE_DIR",
+    "SCCACHE_DIR",
+    "UV_CACHE_DIR",
+    "YARN_CACHE_FOLDER",
+    "ZIG_GLOBAL_CACHE_DIR",
 ];
 
 /// The folder that a variable names, if it names one.
@@ -45,22 +86,38 @@ pub(super) fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
 /// Lists them, there or not.
 pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
-    let absolute = |name: &str| folder(env, name);
-    let home = absolute("HOME");
+    let home = folder(env, "HOME");
+    let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let caches = folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
     // A variable that makes a cache of everything is a mistake.
-    let is_whole =
-        |path: &Path| path.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(path));
-    places.extend(MOVED.iter().filter_map(|name| absolute(name)).filter(|path| !is_whole(path)));
-    places.extend(home.iter().flat_map(|home| CACHES.iter().map(|cache| home.join(cache))));
-    let cargo = absolute("CARGO_HOME").or_else(|| home.as_ref().map(|home| home.join(".cargo")));
-    places.extend(cargo.iter().flat_map(|cargo| CARGO.iter().map(|cache| cargo.join(cache))));
+    let is_whole = |path: &Path| {
+        path.parent().is_none()
+            || home.as_ref().is_some_and(|home| home.starts_with(path))
+            || caches.as_ref().is_some_and(|caches| caches.starts_with(path))
+    };
+    places.extend(MOVED.iter().filter_map(|name| folder(env, name)).filter(|path| !is_whole(path)));
+    let below = |folder: Option<PathBuf>, names: &[&str]| {
+        let names = names.iter().flat_map(|name| folder.as_ref().map(|folder| folder.join(name)));
+        names.collect::<Vec<_>>()
+    };
+    places.extend(below(caches, &NAMED_CACHES));
+    places.extend(below(in_home("Library/Caches"), &NAMED_CACHES));
+    places.extend(below(home.clone(), &CACHES));
+    places.extend(below(folder(env, "npm_config_cache").or_else(|| in_home(".npm")), &NPM));
+    places.extend(below(folder(env, "CARGO_HOME").or_else(|| in_home(".cargo")), &CARGO));
     places
 }
 
-/// Where git worktrees of tasks are made: they can be made again, from their branches.
+/// Where git worktrees of tasks are made: no command of another session may write there.
 pub(super) fn worktrees(env: &Environment, dir: &Path) -> PathBuf {
-    let absolute = |name: &str| folder(env, name);
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    let state = || folder(env, "HOME").map(|home| home.join(".local/state"));
+    let state = folder(env, "XDG_STATE_HOME").or_else(state);
+    state.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
+}
+
+/// Where older versions made them.
+pub(super) fn former_worktrees(env: &Environment, dir: &Path) -> PathBuf {
+    let cache = folder(env, "XDG_CACHE_HOME").or_else(|| folder(env, "HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }
 
@@ -88,7 +145,17 @@ mod tests {
     fn caches_are_where_variables_say() {
         let home = ("HOME", "/home/me");
         check(&[home], "/tmp", true);
-        check(&[home], "/home/me/.cache", true);
+        check(&[home], "/home/me/.cache/pip", true);
+        check(&[home], "/home/me/.npm/_cacache", true);
+        check(&[home, ("XDG_CACHE_HOME", "/c")], "/c/go-build", true);
+        check(&[home, ("npm_config_cache", "/n")], "/n/_cacache", true);
+        for never in
+            [".cache", ".cache/pre-commit", ".cache/crow", ".npm", ".npm/_npx", ".ssh", "go", "go/bin"]
+        {
+            check(&[home], &format!("/home/me/{never}"), false);
+        }
+        check(&[home, ("XDG_CACHE_HOME", "/c")], "/c", false);
+        check(&[home, ("GOCACHE", "/home/me/.cache")], "/home/me/.cache", false);
         check(&[home], "/home/me/.cargo/registry", true);
         check(&[home], "/home/me/.cargo", false);
         check(&[home, ("CARGO_HOME", "/c")], "/c/registry", true);
@@ -97,5 +164,17 @@ mod tests {
         check(&[home, ("CARGO_TARGET_DIR", "/home/me")], "/home/me", false);
         check(&[home, ("CARGO_TARGET_DIR", "/")], "/", false);
         check(&[], "/tmp", true);
+    }
+
+    #[test]
+    fn no_command_may_write_where_worktrees_are() {
+        for more in [None, Some(("XDG_CACHE_HOME", "/c")), Some(("XDG_STATE_HOME", "/s"))] {
+            let variables = [("HOME", "/home/me")].into_iter().chain(more);
+            let env = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let dir = Path::new("/home/me/.crow");
+            for place in [worktrees(&env, dir), former_worktrees(&env, dir)] {
+                assert!(!writable(&env).iter().any(|path| place.starts_with(path)), "{}", place.display());
+            }
+        }
     }
 }
