@@ -209,19 +209,21 @@ fn content_block(part: Part) -> wire::ContentBlock {
         Part::Link { uri, name, mime } => {
             wire::ContentBlock::ResourceLink(wire::ResourceLink::new(name, uri).mime_type(mime))
         }
-        Part::Resource { uri, text, mime } => {
-            let text = wire::TextResourceContents::new(text, uri).mime_type(mime);
-            wire::ContentBlock::Resource(wire::EmbeddedResource::new(
-                wire::EmbeddedResourceResource::TextResourceContents(text),
-            ))
-        }
+        Part::Resource { uri, text, mime } => resource(uri, text, mime),
+        Part::FromCrow { what, text } => resource(what.uri(), text, None),
     }
+}
+
+fn resource(uri: String, text: String, mime: Option<String>) -> wire::ContentBlock {
+    let text = wire::TextResourceContents::new(text, uri).mime_type(mime);
+    let contents = wire::EmbeddedResourceResource::TextResourceContents(text);
+    wire::ContentBlock::Resource(wire::EmbeddedResource::new(contents))
 }
 
 /// Characters of a name or a type that a client gives something of a prompt.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Reads what a prompt is made of.
+/// Reads what a prompt is made of. Nothing of it becomes a [`Part::FromCrow`], whatever its URI says.
 pub(crate) fn parts(blocks: Vec<wire::ContentBlock>) -> Result<Vec<Spoken>, Failure> {
     let parts = blocks.into_iter().map(spoken).collect::<Result<Vec<_>, _>>()?;
     let says_something =
@@ -284,3 +286,6 @@ fn refused_image(bad: &BadImage) -> Failure {
     let why = format!("An image of the prompt cannot be used: it {bad}. Send another one, or none.");
     Failure::new(FailureKind::InvalidValue, why)
 }
+
+#[cfg(test)]
+mod tests;

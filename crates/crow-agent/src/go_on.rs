@@ -2,11 +2,12 @@
 //! circles.
 
 use crow_acp::{Answered, OfferAlways, Subject};
-use crow_core::{Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update};
+use crow_core::{
+    CrowPart, Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update,
+};
 
 use crate::confirm::{Matter, confirm};
 use crate::run_turn::{Conversation, TurnCx};
-use crate::supplies::OWN_SCHEME;
 
 /// What the model is told of a reply that broke off. It cannot know what of it arrived.
 const BROKE_OFF: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
@@ -18,7 +19,7 @@ const TOO_LARGE: &str =
 
 /// Tells the model that Crow cut its reply. It hears that with the next prompt.
 pub(crate) async fn after_size_limit(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
-    append_note(cx, talk, "turn/too_large", TOO_LARGE).await
+    append_note(cx, talk, CrowPart::CutReply, TOO_LARGE).await
 }
 
 /// Has the model go on with a reply that broke off; what arrived of it is on disk already.
@@ -35,7 +36,7 @@ pub(crate) async fn after_a_break(
     let Resume { n_times, n_max, .. } = resume;
     let notice = format!("{what}; the model is asked to go on with it ({n_times} of {n_max})");
     cx.client.tell(cx.session, Update::Notice(notice));
-    append_note(cx, talk, "turn/broke_off", BROKE_OFF).await?;
+    append_note(cx, talk, CrowPart::BrokenReply, BROKE_OFF).await?;
     Ok(Next::Ask)
 }
 
@@ -43,10 +44,10 @@ pub(crate) async fn after_a_break(
 async fn append_note(
     cx: &TurnCx<'_>,
     talk: &mut Conversation,
-    name: &str,
+    what: CrowPart,
     text: &str,
 ) -> Result<(), Failure> {
-    let part = Part::Resource { uri: format!("{OWN_SCHEME}{name}"), text: text.to_owned(), mime: None };
+    let part = Part::FromCrow { what, text: text.to_owned() };
     let prompt = Prompt { id: talk.transcript.next_message(), parts: vec![part] };
     cx.append(talk, Entry::Prompt(prompt)).await
 }

@@ -6,17 +6,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_core::{
-    Call, Entry, Failure, FailureKind, Hook, Moment, Outcome, Part, Prompt, Said, Situation, Transcript,
-    Update,
+    Call, CrowPart, Entry, Failure, FailureKind, Hook, Moment, Outcome, Part, Prompt, Said, Situation,
+    Transcript, Update,
 };
 
 use crate::run_turn::{Conversation, TurnCx};
 
 /// How often hooks may have the model go on in one turn: one that is never content would never end.
 const GO_ONS_MAX: u32 = 3;
-
-/// Where text comes from that a hook adds to a prompt.
-const ADDED_BY: &str = "crow:hook/UserPromptSubmit";
 
 const CUT: &str = "not run: the turn was cancelled";
 const OVER: &str = "not run: a hook ended the turn before it";
@@ -152,7 +149,7 @@ pub(crate) async fn on_prompt(cx: &TurnCx<'_>, mut parts: Vec<Part>) -> Result<V
         Some(Objection::Cut) => return Err(NotAsked::Cut),
     }
     let added = heard.context.into_iter();
-    parts.extend(added.map(|text| Part::Resource { uri: ADDED_BY.to_owned(), text, mime: None }));
+    parts.extend(added.map(|text| Part::FromCrow { what: CrowPart::PromptHook, text }));
     Ok(parts)
 }
 

@@ -4,12 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crow_core::{Confinement, Part, Touch, link, visible};
+use crow_core::{Confinement, CrowPart, Part, Touch, link, visible};
 use crow_tools::ToolCx;
 
 use crate::calls;
 use crate::run_turn::TurnCx;
-use crate::supplies::OWN_SCHEME;
 
 /// Files of one prompt that are read; who points at more means a folder.
 const FILES_MAX: usize = 32;
@@ -27,7 +26,8 @@ pub(crate) async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
             Part::Link { uri, .. } if seen.len() < FILES_MAX && seen.insert(uri.clone()) => {
                 text(cx, uri, &mut room).await.map(|text| added(uri, text))
             }
-            Part::Link { .. } | Part::Text(_) | Part::Image { .. } | Part::Resource { .. } => None,
+            Part::Link { .. } | Part::Text(_) | Part::Image { .. } => None,
+            Part::Resource { .. } | Part::FromCrow { .. } => None,
         };
         whole.push(part);
         whole.extend(added);
@@ -36,7 +36,9 @@ pub(crate) async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
 }
 
 fn added(uri: &str, text: String) -> Part {
-    Part::Resource { uri: format!("{OWN_SCHEME}{}", visible(uri)), text, mime: None }
+    let uri = visible(uri);
+    let file = uri.strip_prefix("file:").unwrap_or(&uri).to_owned();
+    Part::FromCrow { what: CrowPart::LinkedFile(file), text }
 }
 
 /// The text of a file, as far as there is room; `None` for what is no file here.

@@ -9,7 +9,6 @@ use crate::compact;
 use crate::open::{CRASHED, Lives};
 use crate::session::Opening;
 use crate::speckit;
-use crate::supplies::is_added;
 
 /// Tells a call without a result.
 pub(crate) fn open_call(call: &Call, facets: Facets, lives: Lives) -> Update {
@@ -101,7 +100,7 @@ pub(crate) fn updates<'a>(entry: &'a Entry, calls: &mut &'a [Call]) -> Vec<Updat
             let message = prompt.id.clone();
             let update = |part: &Part| match speckit::reported(part) {
                 Some(text) => Some(Update::Text { message: message.clone(), text: text.to_owned() }),
-                None if is_added(part) => None,
+                None if part.added().is_some() => None,
                 None => Some(Update::Prompt { message: message.clone(), part: part.clone() }),
             };
             prompt.parts.iter().filter_map(update).collect()

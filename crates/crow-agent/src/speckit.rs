@@ -20,7 +20,9 @@ mod tools;
 mod work;
 
 use crow_acp::{Client, Spoken};
-use crow_core::{CommandInfo, Failure, Mode, Part, SessionId, Transcript, TurnEnd, Update, slash};
+use crow_core::{
+    CommandInfo, Failure, Mode, Part, SessionId, SpeckitPart, Transcript, TurnEnd, Update, slash,
+};
 use crow_speckit::{About, Asked, Command, Feature, Project, TaskList};
 use crow_tools::Workspace;
 
@@ -125,7 +127,7 @@ pub(crate) async fn reminder(cx: &TurnCx<'_>, transcript: &Transcript) -> Result
     let last = row.last_command.as_deref().and_then(Command::parse);
     // Whoever cannot read the files is told of them all the same.
     let text = off(move || report::reminder(&feature, last)).await;
-    Ok(text.ok().map(|text| step::hidden("reminder", text)))
+    Ok(text.ok().map(|text| step::hidden(SpeckitPart::Reminder, text)))
 }
 
 /// Does it; what cannot be done is said, and nothing is written.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fmt, slice};
 
-use crow_core::{CommandInfo, ContentHash, Hook, McpServer, Part, Rules, slash};
+use crow_core::{CommandInfo, ContentHash, CrowPart, Hook, McpServer, Part, Rules, slash};
 
 use crow_speckit::Supplied;
 
@@ -32,9 +32,6 @@ pub(crate) use self::trusting::TrustOrder;
 pub use self::trusting::{
     RepositoryTrust, SuppliedFile, TrustedRepository, forget_trust, list_trust, repository_of,
 };
-
-/// How the resources begin that Crow itself adds to a prompt; the person did not say them, and a replay shows none.
-pub(crate) const OWN_SCHEME: &str = "crow:";
 
 /// Reads the configuration files of repositories, which are spelled like the person's own.
 pub trait ReadRepository: fmt::Debug + Send + Sync {
@@ -152,7 +149,8 @@ impl Supplies {
     pub(crate) fn expand(&self, mut parts: Vec<Part>) -> Vec<Part> {
         let meaning = match parts.first() {
             Some(Part::Text(text)) => slash::parse(text).and_then(|command| self.meaning(command)),
-            Some(Part::Image { .. } | Part::Link { .. } | Part::Resource { .. }) | None => None,
+            Some(Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. })
+            | None => None,
         };
         // After the text that names it, before what it is about.
         if let Some(meaning) = meaning {
@@ -178,7 +176,7 @@ impl Supplies {
             }
             (None, None) => return None,
         };
-        Some(Part::Resource { uri: format!("{OWN_SCHEME}command/{name}"), text, mime: None })
+        Some(Part::FromCrow { what: CrowPart::Command(name.to_owned()), text })
     }
 
     fn prompt(&self, name: &str) -> Option<&PromptFile> {
@@ -196,23 +194,15 @@ pub(crate) fn skills_part(skills: &[&Skill]) -> Part {
          start in its folder.{}",
         lines.collect::<String>()
     );
-    Part::Resource { uri: format!("{OWN_SCHEME}skills"), text, mime: None }
-}
-
-/// Tells whether Crow added this part to what the person said.
-pub(crate) fn is_added(part: &Part) -> bool {
-    match part {
-        Part::Resource { uri, .. } => uri.starts_with(OWN_SCHEME),
-        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => false,
-    }
+    Part::FromCrow { what: CrowPart::Skills, text }
 }
 
 /// Finds a skill among those that the model was told of in prompts.
 pub(crate) fn is_told(parts: &[Part], skill: &Skill) -> bool {
     let path = skill.path.display().to_string();
     parts.iter().any(|part| match part {
-        Part::Resource { text, .. } => is_added(part) && text.contains(&path),
-        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => false,
+        Part::FromCrow { text, .. } => text.contains(&path),
+        Part::Text(_) | Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => false,
     })
 }
 

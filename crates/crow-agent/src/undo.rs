@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
-use crow_core::{Part, SessionId};
+use crow_core::{CrowPart, Part, SessionId};
 use crow_store::{ChangeId, Store, StoreError, Writer};
 use crow_tools::{Done, How, Kept, Undoing, Undone};
 use serde_json::{Map, Value};
 
 use crate::clock;
-use crate::supplies::OWN_SCHEME;
 
 /// Where a session remembers, beside what else is set in it, what the model was not told of yet.
 const UNTOLD: &str = "undone";
@@ -97,7 +96,7 @@ pub(crate) fn untold(config: &str) -> Option<Part> {
          asked:{}",
         lines.concat()
     );
-    Some(Part::Resource { uri: format!("{OWN_SCHEME}undone"), text, mime: None })
+    Some(Part::FromCrow { what: CrowPart::Undone, text })
 }
 
 /// Keeps a path on its line: a name may hold anything.

@@ -8,6 +8,7 @@ mod agents;
 mod arguments;
 mod compaction;
 mod confinement;
+mod crow_part;
 mod front_matter;
 mod git_config;
 mod hook;
@@ -44,6 +45,7 @@ pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit,
 pub use confinement::{
     Approval, Confinement, Network, PartialSandbox, Sandbox, SandboxRules, SandboxSupport,
 };
+pub use crow_part::{CrowPart, SpeckitPart};
 pub use front_matter::FrontMatter;
 pub use git_config::is_inert_git_config;
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{Arguments, CallId, MessageId};
+use crate::{Arguments, CallId, CrowPart, MessageId};
 
 /// A piece of a prompt or of a result, as the model gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +36,21 @@ pub enum Part {
         /// Media type, where the client said it.
         mime: Option<String>,
     },
+    /// A text that Crow itself adds to a prompt. Never made from what a client, a server or a program sent.
+    FromCrow {
+        /// What it is.
+        what: CrowPart,
+        /// What it says.
+        text: String,
+    },
 }
 
-/// How the addresses of resources begin that Crow adds to what the person said.
-const ADDED_SCHEME: &str = "crow:";
-
 impl Part {
-    /// Names what Crow added here; `None` for what the person said.
-    pub fn added(&self) -> Option<&str> {
+    /// Returns what Crow added here; `None` for what came from outside.
+    pub fn added(&self) -> Option<&CrowPart> {
         match self {
-            Self::Resource { uri, .. } => uri.strip_prefix(ADDED_SCHEME),
-            Self::Text(_) | Self::Image { .. } | Self::Link { .. } => None,
+            Self::FromCrow { what, .. } => Some(what),
+            Self::Text(_) | Self::Image { .. } | Self::Link { .. } | Self::Resource { .. } => None,
         }
     }
 }
@@ -64,7 +68,9 @@ impl Prompt {
     /// Joins the text pieces, for titles and search.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) | Part::Resource { text, .. } => Some(text.as_str()),
+            Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
+                Some(text.as_str())
+            }
             Part::Image { .. } | Part::Link { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")

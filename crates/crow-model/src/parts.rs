@@ -15,9 +15,8 @@ pub(crate) fn text(part: &Part) -> Option<Cow<'_, str>> {
         Part::Text(text) => Some(Cow::Borrowed(text)),
         Part::Image { .. } => None,
         Part::Link { uri, name, .. } => Some(Cow::Owned(link::spell(uri, name))),
-        Part::Resource { uri, text, .. } => {
-            Some(Cow::Owned(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
-        }
+        Part::Resource { uri, text, .. } => Some(Cow::Owned(resource(uri, text))),
+        Part::FromCrow { what, text } => Some(Cow::Owned(resource(&what.uri(), text))),
     }
 }
 
@@ -45,4 +44,8 @@ pub(crate) fn fits(name: &str) -> bool {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn resource(uri: &str, text: &str) -> String {
+    format!("<resource uri=\"{uri}\">\n{text}\n</resource>")
 }

@@ -98,7 +98,9 @@ fn show(outcome: &Outcome) -> String {
     for part in &outcome.for_model {
         match part {
             Part::Text(text) => said += text,
-            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => said += &format!("{part:?}"),
+            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => {
+                said += &format!("{part:?}");
+            }
         }
         if !said.ends_with('\n') {
             said += "\n";

@@ -34,7 +34,10 @@ pub(super) fn weight(update: &Update) -> usize {
 
 fn part_bytes(part: &Part) -> usize {
     match part {
-        Part::Text(text) | Part::Image { data: text, .. } | Part::Resource { text, .. } => text.len(),
+        Part::Text(text)
+        | Part::Image { data: text, .. }
+        | Part::Resource { text, .. }
+        | Part::FromCrow { text, .. } => text.len(),
         Part::Link { uri, name, .. } => uri.len() + name.len(),
     }
 }

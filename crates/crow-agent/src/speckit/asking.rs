@@ -2,7 +2,9 @@
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, Form, Formed};
-use crow_core::{CallId, Entry, Failure, Outcome, Part, Reply, SessionId, Status, Transcript};
+use crow_core::{
+    CallId, CrowPart, Entry, Failure, Outcome, Reply, SessionId, SpeckitPart, Status, Transcript,
+};
 use crow_speckit::{Answer, AnswerFacts, Aside, Command, Question};
 use crow_tools::{Keeper, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use crate::speckit::record::Record;
 use crate::speckit::step::Step;
 use crate::speckit::tools::{self, ASK};
-use crate::supplies::OWN_SCHEME;
 
 /// What became of a question.
 pub(super) enum Asked {
@@ -120,7 +121,9 @@ fn asks(entry: &Entry) -> Vec<CallId> {
 
 /// Tells which step a prompt began.
 fn begins(entry: &Entry) -> Option<Command> {
-    names(entry).find_map(Command::parse)
+    let step =
+        |what: &SpeckitPart| if let SpeckitPart::Step(step) = what { Command::parse(step) } else { None };
+    added(entry).find_map(step)
 }
 
 /// Tells whether a prompt says what a run of tasks stands for.
@@ -130,17 +133,17 @@ pub(super) fn begins_run(entry: &Entry) -> bool {
 
 /// Tells whether a prompt says something of the workflow.
 pub(super) fn speaks_of_it(entry: &Entry) -> bool {
-    names(entry).next().is_some()
+    added(entry).next().is_some()
 }
 
-/// What a prompt says of the workflow, by the names that [`super::step::hidden`] gave.
-fn names(entry: &Entry) -> impl Iterator<Item = &str> {
+/// What the workflow added to a prompt.
+fn added(entry: &Entry) -> impl Iterator<Item = &SpeckitPart> {
     let parts = match entry {
         Entry::Prompt(prompt) => prompt.parts.as_slice(),
         Entry::Reply(_) | Entry::Result { .. } => &[],
     };
-    parts.iter().filter_map(|part| match part {
-        Part::Resource { uri, .. } => uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/"),
-        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => None,
+    parts.iter().filter_map(|part| match part.added() {
+        Some(CrowPart::Speckit(what)) => Some(what),
+        Some(_) | None => None,
     })
 }

@@ -206,7 +206,7 @@ async fn ended(
 fn text_of(outcome: &Outcome) -> String {
     let texts = outcome.for_model.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
-        Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => None,
+        Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crow_acp::{Answered, OfferAlways, Subject};
-use crow_core::{Content, Failure, TurnEnd};
+use crow_core::{Content, Failure, SpeckitPart, TurnEnd};
 use crow_speckit::{
     AgentContext, Command, ExtensionCommand, Facts, Hook, Hooks, Invocation, Part, Project, SpeckitError,
     When, deciding_files, extension_commands, extension_prompt, render,
@@ -146,7 +146,7 @@ async fn run_one(
          \n\n{prompt}",
         hook.command
     );
-    cx.append_prompt(talk, vec![hidden("hook", text)], Vec::new()).await?;
+    cx.append_prompt(talk, vec![hidden(SpeckitPart::Hook, text)], Vec::new()).await?;
     let end = run_turn(cx, talk, words).await?;
     Ok((end != TurnEnd::Done).then_some(end))
 }
@@ -163,7 +163,7 @@ async fn by_calls(
     }
     let Moment { when, command, .. } = *moment;
     let text = format!("The project wants {} done {when} {command}; Crow does it.", hook.command);
-    cx.append_prompt(talk, vec![hidden("hook", text)], Vec::new()).await?;
+    cx.append_prompt(talk, vec![hidden(SpeckitPart::Hook, text)], Vec::new()).await?;
     for call in calls {
         if !git::run(cx, talk, call).await? {
             return Ok(match cx.is_over() {
@@ -247,7 +247,7 @@ pub(super) async fn command(
         Err(why) => return Ok(Err(why)),
     };
     talk.turn = talk.transcript.next_seq();
-    let meaning = hidden("command", format!("The command /{name} stands for this:\n\n{prompt}"));
+    let meaning = hidden(SpeckitPart::Command, format!("The command /{name} stands for this:\n\n{prompt}"));
     if let Some(end) = say_first(cx, talk, (said, Some(meaning))).await? {
         return Ok(Ok(end));
     }

@@ -2,7 +2,7 @@
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
 use crow_acp::{Answered, OfferAlways, Subject};
-use crow_core::{Content, Entry, Failure, Touch, TurnEnd};
+use crow_core::{Content, Entry, Failure, SpeckitPart, Touch, TurnEnd};
 use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
 use tokio::sync::mpsc;
 
@@ -148,7 +148,7 @@ impl Run<'_, '_> {
             false => step.opening(current).await?,
             true => {
                 let text = step.aside(Aside::Task, |facts| facts.tasks.current = current).await?;
-                hidden("task", text)
+                hidden(SpeckitPart::Task, text)
             }
         };
         let mut end = step.turn(talk, vec![prompt], more_words).await?;
@@ -158,7 +158,7 @@ impl Run<'_, '_> {
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
                 task.id
             );
-            end = step.turn(talk, vec![hidden("task", text)], more_words).await?;
+            end = step.turn(talk, vec![hidden(SpeckitPart::Task, text)], more_words).await?;
             has_run |= has_run_something(talk);
         }
         if has_run {
@@ -245,7 +245,7 @@ impl Run<'_, '_> {
             "Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.\n\n{}",
             told.join("\n")
         );
-        step.say(talk, vec![hidden("children", text)], &family.claims()).await?;
+        step.say(talk, vec![hidden(SpeckitPart::Children, text)], &family.claims()).await?;
         put_back?;
         Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_core::{
-    CallId, Entry, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus, Prompt,
-    ReportOutcome, TurnEnd, Update,
+    CallId, CrowPart, Entry, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus,
+    Prompt, ReportOutcome, SpeckitPart, TurnEnd, Update,
 };
 use crow_speckit::{
     Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, PromptKind, SET_ASIDE,
@@ -28,7 +28,6 @@ use crate::speckit::scope::Scope;
 use crate::speckit::source::Source;
 use crate::speckit::tools::questions_max;
 use crate::speckit::work::repairs_max;
-use crate::supplies::OWN_SCHEME;
 
 /// A step at work.
 pub(super) struct Step<'a> {
@@ -156,7 +155,7 @@ impl Step<'_> {
         let (source, mut facts) = (self.source.clone(), self.facts().await?);
         facts.tasks.current = current;
         let text = off(move || source.render(&facts)).await.map_err(failed)?;
-        Ok(hidden(self.command.as_str(), text))
+        Ok(hidden(SpeckitPart::Step(self.command.as_str().to_owned()), text))
     }
 
     /// What the model is told in between.
@@ -223,7 +222,7 @@ impl Step<'_> {
         let message = talk.transcript.next_message();
         let text = visible(&format!("{text}{}", report::next_line(&next)));
         // The model knows it from here on, and a replay shows it.
-        self.say(talk, vec![hidden(REPORT, text.clone())], &[]).await?;
+        self.say(talk, vec![hidden(SpeckitPart::Report, text.clone())], &[]).await?;
         self.cx.client.tell(self.cx.session, Update::Report { message, text, outcome, next });
         let event = SpeckitEvent {
             ts: clock::now(),
@@ -305,23 +304,21 @@ impl Step<'_> {
 /// By whom the workflow's questions are asked.
 pub(super) const BY: &str = "speckit";
 
-/// What a report is called among the things that Crow says to the model; it is the only one of them that people see.
-const REPORT: &str = "report";
-
 /// Finds a report among the parts of a prompt.
 pub(crate) fn reported(part: &Part) -> Option<&str> {
     match part {
-        Part::Resource { uri, text, .. } => {
-            let name = uri.strip_prefix(OWN_SCHEME)?.strip_prefix("speckit/")?;
-            (name == REPORT).then_some(text)
-        }
-        Part::Text(_) | Part::Image { .. } | Part::Link { .. } => None,
+        Part::FromCrow { what: CrowPart::Speckit(SpeckitPart::Report), text } => Some(text),
+        Part::FromCrow { .. }
+        | Part::Text(_)
+        | Part::Image { .. }
+        | Part::Link { .. }
+        | Part::Resource { .. } => None,
     }
 }
 
 /// Something that the model reads and no replay shows.
-pub(super) fn hidden(name: &str, text: String) -> Part {
-    Part::Resource { uri: format!("{OWN_SCHEME}speckit/{name}"), text, mime: None }
+pub(super) fn hidden(what: SpeckitPart, text: String) -> Part {
+    Part::FromCrow { what: CrowPart::Speckit(what), text }
 }
 
 /// A task list as clients show it.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crow_acp::Spoken;
-use crow_core::{Failure, Part, ReportOutcome, TurnEnd, Update};
+use crow_core::{Failure, Part, ReportOutcome, SpeckitPart, TurnEnd, Update};
 use crow_speckit::{
     Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Snapshot, SpeckitError, When,
     check_needs, flip, needs_of,
@@ -141,7 +141,7 @@ pub(super) async fn go_on(
         Answer::Stop => STOPPED.to_owned(),
         Answer::Given(_) | Answer::NoMore => asking::told(&step, (&question, &answer), left).await?,
     };
-    if let Some(end) = say_first(cx, talk, (said, Some(hidden("answer", told)))).await? {
+    if let Some(end) = say_first(cx, talk, (said, Some(hidden(SpeckitPart::Answer, told)))).await? {
         return Ok(Ok(end));
     }
     if answer == Answer::Stop {
@@ -367,7 +367,7 @@ async fn finish(
         step.scope.desk.reopen();
         let told = problems.clone();
         let repair = step.aside(Aside::Repair, |facts| facts.problems = told).await?;
-        end = step.turn(talk, vec![hidden("repair", repair)], words).await?;
+        end = step.turn(talk, vec![hidden(SpeckitPart::Repair, repair)], words).await?;
     }
     let converged = match step.command == Command::Converge {
         true => Some(converge::settle(step, talk).await?),

@@ -412,8 +412,8 @@ fn a_command_stands_for_its_text_and_what_was_typed_stays() {
         let parts = supplies.expand(vec![Part::Text(text.to_owned()), link]);
         let parts = parts.iter().map(|part| match part {
             Part::Text(text) => format!("text {text:?}\n"),
-            Part::Resource { uri, text, .. } => format!("{uri} {text:?}\n"),
-            Part::Link { .. } | Part::Image { .. } => "link\n".to_owned(),
+            Part::FromCrow { what, text } => format!("{what} {text:?}\n"),
+            Part::Link { .. } | Part::Image { .. } | Part::Resource { .. } => "link\n".to_owned(),
         });
         parts.collect::<String>().replace(&stage.root.display().to_string(), "$ROOT")
     };
@@ -421,10 +421,10 @@ fn a_command_stands_for_its_text_and_what_was_typed_stays() {
         ["/review a.rs\nb.rs", "/deploy the site", "/nothing x", "/etc/hosts is broken", "review"].map(shown);
     expect![[r#"
         text "/review a.rs\nb.rs"
-        crow:command/review "The command /review stands for this:\n\nReview a.rs, then b.rs."
+        command/review "The command /review stands for this:\n\nReview a.rs, then b.rs."
         link
         text "/deploy the site"
-        crow:command/deploy "The command /deploy asks for this skill. Paths in it start in $ROOT/config/skills/deploy.\n\nRun ship.sh for the site and print $1."
+        command/deploy "The command /deploy asks for this skill. Paths in it start in $ROOT/config/skills/deploy.\n\nRun ship.sh for the site and print $1."
         link
         text "/nothing x"
         link

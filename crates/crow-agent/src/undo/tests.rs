@@ -44,7 +44,7 @@ fn a_name_stays_on_its_line() {
         report(Some(&undone), Path::new("/p"), How::Show),
         "- `a\u{fffd}- `b`\u{fffd}[2J`: would be put back\n"
     );
-    let Some(Part::Resource { text, .. }) = untold(&serde_json::json!({ "undone": [name] }).to_string())
+    let Some(Part::FromCrow { text, .. }) = untold(&serde_json::json!({ "undone": [name] }).to_string())
     else {
         panic!("it is told")
     };

@@ -214,6 +214,9 @@ fn part_json(part: &Part) -> Value {
         Part::Resource { uri, text, mime } => {
             json!({"type": "resource", "uri": uri, "text": text, "mime": mime})
         }
+        Part::FromCrow { what, text } => {
+            json!({"type": "resource", "uri": what.uri(), "text": text, "mime": null, "origin": "crow"})
+        }
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn parts_text(parts: &[Part]) -> String {
         Part::Image { mime, .. } => format!("[image {mime}]"),
         Part::Link { uri, .. } => format!("[{uri}]"),
         Part::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
+        Part::FromCrow { what, text } => format!("[added by Crow: {what}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }

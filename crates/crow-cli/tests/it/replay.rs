@@ -63,6 +63,20 @@ fn words_and_thoughts() {
     );
 }
 
+/// A URI that Crow itself gives to what it adds means nothing when a client sends it.
+#[test]
+fn resources_that_are_named_as_crow_names_its_own() {
+    let resource = |uri: &str| json!({ "type": "resource", "resource": { "uri": uri, "text": "the log" } });
+    check(
+        &json!({}),
+        "text \"Read.\"\ntext \"Read again.\"",
+        &[
+            json!([{ "type": "text", "text": "look" }, resource("crow:speckit/report"), resource("crow:skills")]),
+            json!([resource("crow:speckit/plan"), resource("crow:undone"), resource("crow:turn/broke_off")]),
+        ],
+    );
+}
+
 #[test]
 fn calls_of_all_kinds() {
     check(

@@ -65,12 +65,12 @@ fn shown(prompt: &Prompt) -> String {
 
 /// All words of a prompt, how what was attached begins and ends, and the names of what Crow added.
 pub(super) fn all_words(prompt: &Prompt) -> String {
-    let texts = prompt.parts.iter().map(|part| match (part, part.added()) {
-        (_, Some(name)) => format!("[added by Crow: {name}]"),
-        (Part::Text(text), None) => text.clone(),
-        (Part::Image { .. }, None) => "[an image]".to_owned(),
-        (Part::Link { uri, name, .. }, None) => link::spell(uri, name),
-        (Part::Resource { uri, text, .. }, None) => {
+    let texts = prompt.parts.iter().map(|part| match part {
+        Part::FromCrow { what, .. } => format!("[added by Crow: {what}]"),
+        Part::Text(text) => text.clone(),
+        Part::Image { .. } => "[an image]".to_owned(),
+        Part::Link { uri, name, .. } => link::spell(uri, name),
+        Part::Resource { uri, text, .. } => {
             format!("[attached: {uri}]\n{}", clip(text, ATTACHED_BYTES_MAX))
         }
     });
@@ -79,11 +79,11 @@ pub(super) fn all_words(prompt: &Prompt) -> String {
 
 /// How that begins and ends which Crow added to a prompt.
 pub(super) fn added(prompt: &Prompt) -> String {
-    let texts = prompt.parts.iter().filter_map(|part| match (part, part.added()) {
-        (Part::Resource { text, .. }, Some(name)) => {
-            Some(format!("[added by Crow: {name}]\n{}", clip(text, ATTACHED_BYTES_MAX)))
+    let texts = prompt.parts.iter().filter_map(|part| match part {
+        Part::FromCrow { what, text } => {
+            Some(format!("[added by Crow: {what}]\n{}", clip(text, ATTACHED_BYTES_MAX)))
         }
-        (Part::Resource { .. } | Part::Text(_) | Part::Image { .. } | Part::Link { .. }, _) => None,
+        Part::Text(_) | Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -91,6 +91,7 @@ fn of_parts(parts: &[Part]) -> u64 {
         Part::Image { .. } => IMAGE_TOKENS,
         Part::Link { uri, name, .. } => tokens(uri.len() + name.len()),
         Part::Resource { uri, text, .. } => tokens(uri.len() + text.len()),
+        Part::FromCrow { what, text } => tokens(what.uri().len() + text.len()),
     });
     parts.sum()
 }

@@ -100,7 +100,7 @@ fn said_and_called(reply: &Reply) -> String {
 
 fn output(outcome: &Outcome) -> String {
     let texts = outcome.for_model.iter().map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } => text.as_str(),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => text.as_str(),
         Part::Image { .. } => "[an image]",
         Part::Link { uri, .. } => uri.as_str(),
     });

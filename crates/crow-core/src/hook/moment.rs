@@ -90,7 +90,7 @@ fn tell_call(told: &mut Value, call: &Call) {
 
 fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } => Some(text.as_str()),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text.as_str()),
         Part::Image { .. } | Part::Link { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -39,7 +39,7 @@ fn is_named(name: &str, text: &str) -> bool {
 
 fn text_of(part: &Part) -> Option<&str> {
     match part {
-        Part::Text(text) | Part::Resource { text, .. } => Some(text),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text),
         Part::Image { .. } | Part::Link { .. } => None,
     }
 }

@@ -70,7 +70,7 @@ fn said(reply: &Reply) -> Reply {
 fn told(calls: &[Call], id: CallId, outcome: &Outcome, seq: u64) -> Prompt {
     let name = calls.iter().find(|call| call.id == id).map_or("", |call| &call.name);
     let texts = outcome.for_model.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } => Some(text.as_str()),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text.as_str()),
         Part::Image { .. } | Part::Link { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");

@@ -383,6 +383,6 @@ fn image<'a>(part: &Part) -> Option<WirePart<'a>> {
         Part::Image { mime, data } => {
             Some(WirePart::ImageUrl { image_url: ImageUrl { url: format!("data:{mime};base64,{data}") } })
         }
-        Part::Text(_) | Part::Link { .. } | Part::Resource { .. } => None,
+        Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
     }
 }

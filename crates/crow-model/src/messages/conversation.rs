@@ -251,6 +251,8 @@ fn block(part: &Part) -> Option<Block<'_>> {
         Part::Image { mime, .. } => {
             Some(Block::text(format!("(an image of type {mime}, which cannot be shown)")))
         }
-        Part::Text(_) | Part::Link { .. } | Part::Resource { .. } => text(part).map(Block::text),
+        Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => {
+            text(part).map(Block::text)
+        }
     }
 }

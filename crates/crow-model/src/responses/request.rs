@@ -327,7 +327,7 @@ fn cache_key(transcript: ForModel<'_>) -> String {
     for part in first.iter().flat_map(|prompt| &prompt.parts) {
         match part {
             Part::Image { data, .. } => hash.add(data),
-            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } => {
+            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => {
                 hash.add(&text(part).unwrap_or_default());
             }
         }

@@ -21,7 +21,7 @@ impl<'a> Kept<'a> {
     pub(super) fn of(entry: &'a Entry) -> Self {
         let part = |part: &'a Part| match part {
             Part::Image { data, .. } => Some(data.as_str()),
-            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } => None,
+            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
         };
         let content = |content: &'a Content| match content {
             Content::Image { data, .. } => Some(data.as_str()),

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crow_core::{
-    Content, Facets, FailureKind, Location, Part, PlanEntry, PlanPriority, PlanStatus, Reach, Status,
-    ToolKind, Touch,
+    Content, CrowPart, Facets, FailureKind, Location, Part, PlanEntry, PlanPriority, PlanStatus, Reach,
+    Status, ToolKind, Touch,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,7 +32,20 @@ pub(super) enum PartRow<'a> {
         text: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime: Option<Cow<'a, str>>,
+        /// Absent in rows from before it was stored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<OriginRow>,
     },
+}
+
+/// Where a resource comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OriginRow {
+    /// A client, or a tool: its URI means nothing to Crow.
+    Outside,
+    /// Crow itself: its URI says which kind of addition it is.
+    Crow,
 }
 
 /// What the client saw of a call.
@@ -178,9 +191,18 @@ impl<'a> PartRow<'a> {
             Part::Link { uri, name, mime } => {
                 Self::Link { uri: uri.into(), name: name.into(), mime: mime.as_deref().map(Into::into) }
             }
-            Part::Resource { uri, text, mime } => {
-                Self::Resource { uri: uri.into(), text: text.into(), mime: mime.as_deref().map(Into::into) }
-            }
+            Part::Resource { uri, text, mime } => Self::Resource {
+                uri: uri.into(),
+                text: text.into(),
+                mime: mime.as_deref().map(Into::into),
+                origin: Some(OriginRow::Outside),
+            },
+            Part::FromCrow { what, text } => Self::Resource {
+                uri: what.uri().into(),
+                text: text.into(),
+                mime: None,
+                origin: Some(OriginRow::Crow),
+            },
         }
     }
 
@@ -193,12 +215,33 @@ impl<'a> PartRow<'a> {
             Self::Link { uri, name, mime } => {
                 Part::Link { uri: uri.into_owned(), name: name.into_owned(), mime: mime.map(Cow::into_owned) }
             }
-            Self::Resource { uri, text, mime } => Part::Resource {
-                uri: uri.into_owned(),
-                text: text.into_owned(),
-                mime: mime.map(Cow::into_owned),
+            Self::Resource { uri, text, mime, origin } => match crow_part(&uri, mime.is_some(), origin)? {
+                Some(what) => Part::FromCrow { what, text: text.into_owned() },
+                None => Part::Resource {
+                    uri: uri.into_owned(),
+                    text: text.into_owned(),
+                    mime: mime.map(Cow::into_owned),
+                },
             },
         })
+    }
+}
+
+/// Tells whether Crow itself added a resource, and as what.
+///
+/// Rows without an origin were written before it was stored, so only their URI can tell. Those that are spelled exactly as
+/// Crow spelled its own count as Crow's: otherwise each step of an old session would be replayed as words of the person,
+/// and an open question would be lost. A client that forged one then gains nothing that it did not have then; all rows
+/// written since have an origin.
+fn crow_part(uri: &str, has_mime: bool, origin: Option<OriginRow>) -> Result<Option<CrowPart>, String> {
+    match origin {
+        Some(OriginRow::Outside) => Ok(None),
+        Some(OriginRow::Crow) => {
+            let unknown = || format!("it holds {uri}, an addition of Crow that this version does not know");
+            CrowPart::parse_uri(uri).map(Some).ok_or_else(unknown)
+        }
+        None if has_mime => Ok(None),
+        None => Ok(CrowPart::parse_uri(uri)),
     }
 }
 

@@ -1,7 +1,7 @@
 use crow_core::{
-    Arguments, Call, CallId, Content, Doubt, DoubtKind, Ended, Entry, Facets, Failure, FailureKind, Location,
-    MessageId, Outcome, Part, Place, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply, Sealed,
-    Status, ToolKind, Touch, Usage,
+    Arguments, Call, CallId, Content, CrowPart, Doubt, DoubtKind, Ended, Entry, Facets, Failure, FailureKind,
+    Location, MessageId, Outcome, Part, Place, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply,
+    Sealed, Status, ToolKind, Touch, Usage,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -37,7 +37,31 @@ fn part() -> impl Strategy<Value = Part> {
         text().prop_map(Part::Text),
         (text(), text()).prop_map(|(mime, data)| Part::Image { mime, data }),
         (text(), text(), option::of(text())).prop_map(|(uri, name, mime)| Part::Link { uri, name, mime }),
-        (text(), text(), option::of(text())).prop_map(|(uri, text, mime)| Part::Resource { uri, text, mime }),
+        (uri(), text(), option::of(text())).prop_map(|(uri, text, mime)| Part::Resource { uri, text, mime }),
+        (crow_part(), text()).prop_map(|(what, text)| Part::FromCrow { what, text }),
+    ]
+}
+
+/// Any URI, those that Crow gives its own additions among them.
+fn uri() -> impl Strategy<Value = String> {
+    prop_oneof![text(), crow_part().prop_map(|what| what.uri())]
+}
+
+fn crow_part() -> impl Strategy<Value = CrowPart> {
+    let named = |name: &&str| CrowPart::parse(name).unwrap();
+    prop_oneof![
+        ".+".prop_map(CrowPart::Command),
+        select(
+            &[
+                "skills",
+                "undone",
+                "turn/broke_off",
+                "hook/UserPromptSubmit",
+                "speckit/plan",
+                "speckit/report"
+            ][..]
+        )
+        .prop_map(move |name| named(&name)),
     ]
 }
 
@@ -405,4 +429,45 @@ fn what_cannot_be_read_says_why() {
     ] {
         assert_eq!(read(data, None, None).unwrap_err(), wanted);
     }
+}
+
+/// Shows what a resource is read as, by how its row spells it.
+#[track_caller]
+fn check_origin(resource: &str, wanted: &str) {
+    let data = format!(r#"{{"role":"user","id":"msg-0","content":[{resource}]}}"#);
+    let read = read(&data, None, None).map(|entry| {
+        let Entry::Prompt(prompt) = entry else { panic!("a prompt is read") };
+        match &prompt.parts[..] {
+            [Part::FromCrow { what, .. }] => format!("Crow's {what}"),
+            [Part::Resource { uri, .. }] => format!("the client's {uri}"),
+            parts => format!("{parts:?}"),
+        }
+    });
+    assert_eq!(read.unwrap_or_else(|error| error), wanted, "{resource}");
+}
+
+#[test]
+fn where_a_resource_comes_from_is_stored_with_it() {
+    let row = |uri: &str, more: &str| format!(r#"{{"type":"resource","uri":"{uri}","text":"x"{more}}}"#);
+    let outside = r#","origin":"outside""#;
+    check_origin(&row("crow:speckit/report", r#","origin":"crow""#), "Crow's speckit/report");
+    check_origin(&row("crow:speckit/report", outside), "the client's crow:speckit/report");
+    check_origin(&row("crow:skills", outside), "the client's crow:skills");
+    check_origin(
+        &row("crow:tomorrow", r#","origin":"crow""#),
+        "it holds crow:tomorrow, an addition of Crow that this version does not know",
+    );
+}
+
+/// Before the origin was stored, only how Crow spelled its own could tell.
+#[test]
+fn rows_without_an_origin_are_crows_where_crow_spelled_them_so() {
+    let row = |uri: &str, more: &str| format!(r#"{{"type":"resource","uri":"{uri}","text":"x"{more}}}"#);
+    for own in ["speckit/plan", "speckit/report", "skills", "undone", "turn/broke_off", "command/review"] {
+        check_origin(&row(&format!("crow:{own}"), ""), &format!("Crow's {own}"));
+    }
+    for other in ["crow:other", "crow:", "CROW:skills", "file:///crow:skills", "crow:speckit/Plan"] {
+        check_origin(&row(other, ""), &format!("the client's {other}"));
+    }
+    check_origin(&row("crow:skills", r#","mime":"text/plain""#), "the client's crow:skills");
 }

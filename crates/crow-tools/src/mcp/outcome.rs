@@ -188,7 +188,7 @@ impl Gathered {
         let shown = parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(Content::Text(text.clone())),
             Part::Image { mime, data } => Some(Content::Image { mime: mime.clone(), data: data.clone() }),
-            Part::Link { .. } | Part::Resource { .. } => None,
+            Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
         });
         Outcome { status, for_client: shown.collect(), for_model: parts, plan: None }
     }
@@ -203,7 +203,7 @@ mod tests {
     fn bytes_for_model(outcome: &Outcome) -> usize {
         let texts = outcome.for_model.iter().map(|part| match part {
             Part::Text(text) => text.len(),
-            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => 0,
+            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => 0,
         });
         texts.sum()
     }

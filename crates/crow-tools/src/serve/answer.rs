@@ -38,7 +38,9 @@ pub(super) fn refusal(why: &str) -> CallToolResult {
 
 fn block(part: Part) -> ContentBlock {
     match part {
-        Part::Text(text) | Part::Resource { text, .. } => ContentBlock::text(text),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
+            ContentBlock::text(text)
+        }
         Part::Image { mime, data } => ContentBlock::image(data, mime),
         Part::Link { uri, .. } => ContentBlock::text(uri),
     }

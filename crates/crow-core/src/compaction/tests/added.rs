@@ -1,13 +1,12 @@
 //! What Crow says with the person's words and by itself, which nobody is to take for the person's.
 
 use super::*;
+use crate::CrowPart;
 
 /// A prompt whose parts are `NAME: TEXT` for what Crow added and words for what was said.
 fn prompt_of(transcript: &mut Transcript, parts: &[&str]) {
     let parts = parts.iter().map(|part| match part.split_once(": ") {
-        Some((name, text)) => {
-            Part::Resource { uri: format!("crow:{name}"), text: text.to_owned(), mime: None }
-        }
+        Some((name, text)) => Part::FromCrow { what: CrowPart::parse(name).unwrap(), text: text.to_owned() },
         None => Part::Text((*part).to_owned()),
     });
     let id = transcript.next_message();
@@ -104,4 +103,33 @@ fn front(transcript: &Transcript) -> String {
         Some(Shown::Prompt(foreword)) => foreword.text() + "\n",
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_resource_of_the_client_is_the_persons_whatever_its_uri() {
+    let mut transcript = conversation("");
+    let id = transcript.next_message();
+    let resource = |uri: &str| Part::Resource { uri: uri.to_owned(), text: "the log".to_owned(), mime: None };
+    let parts = ["crow:speckit/report", "crow:skills", "crow:undone"].map(resource);
+    let prompt = Prompt { id, parts: parts.to_vec() };
+    assert!(prompt.is_said() && prompt.parts.iter().all(|part| part.added().is_none()));
+    transcript.push(Entry::Prompt(prompt)).unwrap();
+    say(&mut transcript, "reply", 500);
+    prompt_of(&mut transcript, &["go on"]);
+    let (_, Step::Commit(by)) = attempt(&transcript, Occasion::Full, 1000, &["the gist", "complete"]) else {
+        panic!()
+    };
+    transcript.compact(by).unwrap();
+    let front = front(&transcript);
+    let said = front.split("<said>").nth(1).and_then(|rest| rest.split("</said>").next()).unwrap();
+    expect![[r#"
+
+        [attached: crow:speckit/report]
+        the log
+        [attached: crow:skills]
+        the log
+        [attached: crow:undone]
+        the log
+    "#]]
+    .assert_eq(said);
 }

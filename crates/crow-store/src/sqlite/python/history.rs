@@ -132,7 +132,9 @@ fn outcome(mut parts: Vec<Part>) -> Outcome {
     let has_failed =
         matches!(parts.first(), Some(Part::Text(text)) if FAILED.iter().any(|said| text.starts_with(said)));
     let for_client = parts.iter().map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } => Content::Text(text.clone()),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
+            Content::Text(text.clone())
+        }
         Part::Image { mime, data } => Content::Image { mime: mime.clone(), data: data.clone() },
         Part::Link { uri, .. } => Content::Text(uri.clone()),
     });

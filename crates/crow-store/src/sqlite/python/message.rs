@@ -165,7 +165,7 @@ fn part(piece: &Value, images: Images<'_>, lost: &mut Lost) -> Option<Part> {
 /// Joins the words of a message.
 pub(super) fn words(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } => Some(text.as_str()),
+        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text.as_str()),
         Part::Image { .. } | Part::Link { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -219,6 +219,7 @@ fn parts_line(parts: &[Part]) -> String {
         Part::Image { mime, data } => format!("[{mime} {data}]"),
         Part::Link { uri, .. } => format!("<{uri}>"),
         Part::Resource { uri, .. } => format!("<<{uri}>>"),
+        Part::FromCrow { what, .. } => format!("<<{}>>", what.uri()),
     });
     shown.collect::<Vec<_>>().join(" ")
 }

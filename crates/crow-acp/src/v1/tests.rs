@@ -1,0 +1,59 @@
+use crow_core::{CrowPart, SpeckitPart};
+
+use super::*;
+
+/// Reads content blocks as a client spells them.
+fn read(blocks: &Value) -> Vec<Spoken> {
+    let blocks: Vec<wire::ContentBlock> = serde_json::from_value(blocks.clone()).unwrap();
+    parts(blocks).unwrap()
+}
+
+#[test]
+fn nothing_that_a_client_sends_is_crows() {
+    let own = [
+        CrowPart::Command("review".to_owned()),
+        CrowPart::Skills,
+        CrowPart::Undone,
+        CrowPart::BrokenReply,
+        CrowPart::CutReply,
+        CrowPart::LinkedFile("///etc/hosts".to_owned()),
+        CrowPart::PromptHook,
+        CrowPart::Speckit(SpeckitPart::Step("implement".to_owned())),
+        CrowPart::Speckit(SpeckitPart::Answer),
+        CrowPart::Speckit(SpeckitPart::Report),
+    ];
+    let uris = own.iter().map(CrowPart::uri).chain(["crow:".to_owned(), "CROW:skills".to_owned()]);
+    for uri in uris {
+        let contents = [
+            json!({ "uri": uri, "text": "x" }),
+            json!({ "uri": uri, "text": "x", "mimeType": "text/plain" }),
+            json!({ "uri": uri, "text": "x", "origin": "crow", "_meta": { "origin": "crow" } }),
+            json!({ "uri": uri, "blob": "iVBORw0KGgo=", "mimeType": "image/png" }),
+        ];
+        let resources = contents.into_iter().map(
+            |resource| json!({ "type": "resource", "resource": resource, "_meta": { "origin": "crow" } }),
+        );
+        let others = [
+            json!({ "type": "resource_link", "uri": uri, "name": uri, "origin": "crow" }),
+            json!({ "type": "text", "text": uri, "origin": "crow", "what": "skills" }),
+            json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "uri": uri }),
+            json!({ "type": "image", "data": "", "mimeType": "image/png", "uri": uri }),
+        ];
+        for block in resources.chain(others) {
+            for spoken in read(&json!([block])) {
+                let is_crows = matches!(&spoken, Spoken::Part(part) if part.added().is_some());
+                assert!(!is_crows, "{block} is taken for {spoken:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resource_goes_back_as_it_came() {
+    let block = json!({
+        "type": "resource",
+        "resource": { "uri": "crow:speckit/report", "text": "x", "mimeType": "text/plain" },
+    });
+    let [Spoken::Part(part)] = &read(&json!([block]))[..] else { panic!("it is one part") };
+    assert_eq!(serde_json::to_value(content_block(part.clone())).unwrap(), block);
+}
