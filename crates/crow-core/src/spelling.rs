@@ -1,10 +1,12 @@
 //! What a mistyped name meant. Knows no names.
 
-/// Finds the name that was probably meant: at most a third of its letters wrong.
+/// Finds the name that was probably meant: at most a third of its letters wrong, whatever their case. Among names that
+/// differ in case alone the one in the case of the mistyped name wins.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
-    let near = known.map(|other| (distance(&lower, &other.to_lowercase()), other));
-    near.filter(|(n_wrong, other)| n_wrong * 3 <= other.chars().count().max(3)).min().map(|(_, other)| other)
+    let near = known.map(|other| (distance(&lower, &other.to_lowercase()), distance(name, other), other));
+    let near = near.filter(|(n_wrong, _, other)| n_wrong * 3 <= other.chars().count().max(3));
+    near.min().map(|(_, _, other)| other)
 }
 
 /// Counts the letters to insert, delete or replace.
@@ -30,6 +32,26 @@ mod tests {
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
         assert_eq!(nearest(name, ["read", "write", "list_issues"].into_iter()), expected, "{name}");
+    }
+
+    #[test]
+    fn the_case_of_the_mistyped_name_decides_between_two() {
+        let known = ["MAX_TURN_REQUESTS", "max_turn_requests", "base_url", "EDITOR"];
+        let meant = |name: &str| nearest(name, known.into_iter());
+        for lower in [
+            "max_turn_request",
+            "max_turn_requestss",
+            "Max_Turn_Request",
+            "maxTurnRequests",
+            "max_turns_request",
+        ] {
+            assert_eq!(meant(lower), Some("max_turn_requests"), "{lower}");
+        }
+        for upper in ["MAX_TURN_REQUEST", "MAXTURN_REQUESTS", "MAX_TURN_REQUESTs"] {
+            assert_eq!(meant(upper), Some("MAX_TURN_REQUESTS"), "{upper}");
+        }
+        assert_eq!(meant("BASE_URI"), Some("base_url"));
+        assert_eq!(meant("editr"), Some("EDITOR"));
     }
 
     #[test]

@@ -226,6 +226,23 @@ fn unknown_keys_are_warned_of_with_the_nearest() {
 }
 
 #[test]
+fn a_suggested_key_is_in_the_case_that_was_written() {
+    check(
+        "max_turn_request: 3\nMAX_TURN_REQUEST: 3\nmax_token: 9\nMax_Compact_Token: 9\nmax_retry_per_step: 1\nUSE_ACP_TERMINL: true\n",
+        &[],
+        expect![[r#"
+            warning: $DIR/config.yaml:1: unknown key max_turn_request; did you mean max_turn_requests?
+            warning: $DIR/config.yaml:2: unknown key MAX_TURN_REQUEST; did you mean MAX_TURN_REQUESTS?
+            warning: $DIR/config.yaml:3: unknown key max_token; did you mean max_tokens?
+            warning: $DIR/config.yaml:4: unknown key Max_Compact_Token; did you mean max_compact_tokens?
+            warning: $DIR/config.yaml:5: unknown key max_retry_per_step; did you mean max_retries_per_step?
+            warning: $DIR/config.yaml:6: unknown key USE_ACP_TERMINL; did you mean use_acp_terminal?
+            db $DIR/crow.db requests 200 mode ask secrets []
+        "#]],
+    );
+}
+
+#[test]
 fn wrong_types_are_errors_that_show_no_value() {
     let with_model = |model: &str| {
         format!("providers: {{p: {{base_url: http://h/v1}}}}\nmodels:\n  m:\n    provider: p\n    {model}\n")
