@@ -4,6 +4,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+/// What some editors put in front of a text. It is no part of its first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Bytes that a byte order mark takes in front of a text.
+pub(crate) fn mark_len(text: &str) -> usize {
+    if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
+}
+
 /// A line, without its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
@@ -31,10 +39,10 @@ pub(crate) struct Item<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The lines of a text.
+/// The lines of a text, the first without a byte order mark.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut start = 0;
-    text.split_inclusive('\n').enumerate().map(move |(at, whole)| {
+    let mut start = mark_len(text);
+    text[start..].split_inclusive('\n').enumerate().map(move |(at, whole)| {
         let line = whole.strip_suffix('\n').unwrap_or(whole);
         let line = Line { number: at + 1, start, text: line.strip_suffix('\r').unwrap_or(line) };
         start += whole.len();
@@ -117,8 +125,9 @@ fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
 fn hidden(text: &str, spans: Spans) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = front_matter(text);
-    if at > 0 {
-        found.push(0..at);
+    let begin = at.max(mark_len(text));
+    if begin > 0 {
+        found.push(0..begin);
     }
     let mut fence: Option<(&str, usize)> = None;
     let mut seeker = CommentEnds::default();

@@ -18,6 +18,25 @@ fn what_is_hidden_is_blank_and_the_rest_stays() {
 }
 
 #[test]
+fn a_byte_order_mark_hides_nothing_and_shows_nothing() {
+    for text in [
+        "---\ndescription: x\n- [ ] T001 hidden\n---\n# Tasks\n- [ ] T002 shown\n",
+        "---\r\na: b\r\n---\r\n- [x] a\r\n",
+        "# Tasks\n- [ ] a\n",
+        "```\n- [ ] a\n```\n- [ ] b\n",
+        "<!-- x\n- [ ] a -->\n- [ ] b\n",
+        "- [ ] a\n",
+        "",
+    ] {
+        let marked = format!("{BYTE_ORDER_MARK}{text}");
+        assert_eq!(visible(&marked), format!("   {}", visible(text)), "{text:?}");
+        let items = |text: &str| lines(&visible(text)).filter(|line| item(line.text).is_some()).count();
+        assert_eq!(items(&marked), items(text), "{text:?}");
+    }
+    assert_eq!(heading(lines(&visible("\u{feff}# A")).next().unwrap().text).unwrap().title, "A");
+}
+
+#[test]
 fn headings() {
     assert_eq!(heading("## A b ##"), Some(Heading { level: 2, title: "A b" }));
     assert_eq!(heading("### C#"), Some(Heading { level: 3, title: "C#" }));

@@ -1,5 +1,6 @@
 //! How layers become one text: from the nearest that replaces all below it, upwards. Reads nothing itself.
 
+use crate::markdown::mark_len;
 use crate::registry::Strategy;
 use crate::{PromptKind, SpeckitError};
 
@@ -104,12 +105,14 @@ fn refused(layer: &Found, why: &str) -> SpeckitError {
 /// Splits the front matter, without its fences, from what follows it.
 pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
     let is_fence = |line: &str| line.trim_end_matches(['\r', '\n']) == "---";
-    let mut lines = text.split_inclusive('\n');
+    let mark = mark_len(text);
+    let mut lines = text[mark..].split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line)) else { return (None, text) };
-    let mut end = first.len();
+    let begin = mark + first.len();
+    let mut end = begin;
     for line in lines {
         if is_fence(line) {
-            return (Some(&text[first.len()..end]), &text[end + line.len()..]);
+            return (Some(&text[begin..end]), &text[end + line.len()..]);
         }
         end += line.len();
     }
