@@ -35,6 +35,8 @@ pub struct Question {
     pub options: Vec<Choice>,
     /// The label of the option that the model would take.
     pub recommended: Option<String>,
+    /// What it is about, in a few words.
+    pub topic: Option<String>,
 }
 
 /// One possible answer.
@@ -67,7 +69,8 @@ impl Question {
 
     /// Spells it for a person who answers with their next prompt.
     pub fn spelled(&self) -> String {
-        let mut text = format!("**{}**\n\n", self.question);
+        let topic = self.topic.as_ref().map(|topic| format!("{topic}: ")).unwrap_or_default();
+        let mut text = format!("**{topic}{}**\n\n", self.question);
         for (index, choice) in self.shown().into_iter().enumerate() {
             let is_recommended = Some(&choice.label) == self.recommended.as_ref();
             let mark = if is_recommended { " (recommended)" } else { "" };

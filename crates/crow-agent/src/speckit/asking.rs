@@ -36,7 +36,8 @@ pub(super) async fn ask(
     let options = options
         .map(|choice| crow_acp::Choice { label: choice.label.clone(), meaning: choice.meaning.clone() });
     // Nobody must take it for a question of Crow's own, such as one for permission.
-    let message = format!("The model asks: {}", question.question);
+    let about = question.topic.as_ref().map(|topic| format!(" ({topic})")).unwrap_or_default();
+    let message = format!("The model asks{about}: {}", question.question);
     let form = Form { message, options: options.collect(), free_text: true, is_about_trust: false };
     match client.elicit(session, &form, cut).await {
         Formed::Chosen(text) if question.options.iter().any(|choice| choice.label == text) => {

@@ -8,7 +8,14 @@ fn question() -> Question {
         question: "How do people sign in?".to_owned(),
         options: vec![choice("Password", "we keep hashes"), choice("OAuth", "another site vouches")],
         recommended: Some("OAuth".to_owned()),
+        topic: None,
     }
+}
+
+#[test]
+fn a_topic_stands_before_the_question() {
+    let question = Question { topic: Some("Accounts".to_owned()), options: Vec::new(), ..question() };
+    assert_eq!(question.spelled().lines().next(), Some("**Accounts: How do people sign in?**"));
 }
 
 #[track_caller]

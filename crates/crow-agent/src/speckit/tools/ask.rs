@@ -25,6 +25,9 @@ const OPTIONS_MAX: usize = 5;
 /// A question is one sentence.
 const QUESTION_CHARS_MAX: usize = 500;
 
+/// A topic is a few words.
+const TOPIC_CHARS_MAX: usize = 100;
+
 /// An option is a few words, and a sentence about what it means.
 const OPTION_CHARS_MAX: usize = 300;
 
@@ -45,6 +48,7 @@ struct WantedQuestion {
     #[serde(default)]
     options: Vec<WantedChoice>,
     recommended: Option<String>,
+    topic: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +79,8 @@ fn spec() -> ToolSpec {
                         "required": ["label"]
                     }
                 },
-                "recommended": {"type": "string", "description": "The label of the option you would take"}
+                "recommended": {"type": "string", "description": "The label of the option you would take"},
+                "topic": {"type": "string", "description": "What it is about, in a few words"}
             },
             "required": ["question"]
         }),
@@ -84,7 +89,7 @@ fn spec() -> ToolSpec {
 
 /// Reads the question that a call asks, or says what is wrong with it.
 pub(in crate::speckit) fn question(arguments: &Map<String, Value>) -> Result<Question, String> {
-    let WantedQuestion { question, options, recommended } = parse(arguments)?;
+    let WantedQuestion { question, options, recommended, topic } = parse(arguments)?;
     let question = line(&question);
     let options: Vec<Choice> = options
         .into_iter()
@@ -116,7 +121,11 @@ pub(in crate::speckit) fn question(arguments: &Map<String, Value>) -> Result<Que
     }
     let recommended = recommended.map(|label| line(&label));
     let recommended = recommended.filter(|label| options.iter().any(|choice| choice.label == *label));
-    Ok(Question { question, options, recommended })
+    let topic = topic.map(|topic| line(&topic)).filter(|topic| !topic.is_empty());
+    if topic.as_ref().is_some_and(|topic| topic.chars().count() > TOPIC_CHARS_MAX) {
+        return Err(format!("the topic has more than {TOPIC_CHARS_MAX} characters; a few words are enough"));
+    }
+    Ok(Question { question, options, recommended, topic })
 }
 
 impl Tool for Ask {

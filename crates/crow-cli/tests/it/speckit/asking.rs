@@ -107,6 +107,27 @@ fn no_more_questions() {
     );
 }
 
+/// Its own prompt has the model name a topic.
+#[test]
+fn a_question_has_a_topic() {
+    let topic = ASK.replace("{\"question\"", "{\"topic\":\"Storage\",\"question\"");
+    let mut asked = String::new();
+    super::run(async {
+        let mut stage = super::Stage::new(&format!("have spec\nmodel: {topic}")).await;
+        for line in ["> prompt /speckit.clarify", "> end"] {
+            stage.act(line).await;
+        }
+        asked = stage
+            .close()
+            .await
+            .lines()
+            .find(|line| line.starts_with("< text"))
+            .unwrap_or_default()
+            .to_owned();
+    });
+    assert!(asked.starts_with("< text[note-2] ⏎**Storage: May it write into the folder?**"), "{asked}");
+}
+
 /// The step ends without the model, which learns of it with what it is asked next.
 #[test]
 fn cancel_ends_the_step() {
