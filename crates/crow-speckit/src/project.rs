@@ -30,6 +30,8 @@ pub struct Variables {
     pub feature: Option<String>,
     /// Whether the pointer of the project stays as it is.
     pub no_persist: bool,
+    /// The person's home folder.
+    pub home: Option<PathBuf>,
 }
 
 impl Variables {
@@ -41,6 +43,7 @@ impl Variables {
             feature_directory: look("SPECIFY_FEATURE_DIRECTORY"),
             feature: look("SPECIFY_FEATURE"),
             no_persist: look("SPECIFY_FEATURE_NO_PERSIST").is_some_and(|text| text == "1" || text == "true"),
+            home: look("HOME").map(PathBuf::from),
         }
     }
 }

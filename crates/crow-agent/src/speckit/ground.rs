@@ -36,12 +36,14 @@ impl Ground {
         let roots = cx.workspace.roots().to_vec();
         Ok(off(move || {
             let found = Project::find(&cwd, workflow.variables.init_dir.as_deref())?;
-            // Above the session's folders and its repository nobody asked for anything to be written.
+            // Above the session's folders, its repository and the home folder nothing is anybody's to write.
             let repository = supplies::root(&cwd);
+            let home = workflow.variables.home.as_deref().map(crow_tools::resolve);
             let is_ours = |project: &Project| {
                 let root = project.root();
                 workflow.variables.init_dir.is_some()
                     || root.starts_with(repository)
+                    || home.as_ref().is_some_and(|home| root.starts_with(home))
                     || roots.iter().any(|own| root.starts_with(own))
             };
             let project = found.filter(is_ours).unwrap_or_else(|| Project::at(&cwd));

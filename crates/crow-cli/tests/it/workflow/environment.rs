@@ -190,3 +190,23 @@ fn it_is_known_again_in_another_process() {
         "#]],
     );
 }
+
+/// Without a repository the project is looked for as far up as the home folder.
+#[test]
+fn a_project_is_found_above_the_session() {
+    check(
+        r###"
+        tasks - [ ] T001 Make a.txt
+        file src/deep/a.txt ""
+        > new src/deep
+        > prompt /speckit
+        > end
+        "###,
+        &expect![[r#"
+            > new src/deep
+            > prompt /speckit
+            < text[note-1] - ▸ `001-photo-albums`: spec, plan, 0 of 1 tasks done⏎⏎Next: `/speckit.implement`⏎
+            = end_turn
+        "#]],
+    );
+}
