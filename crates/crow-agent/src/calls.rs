@@ -23,6 +23,7 @@ use crate::hooks;
 use crate::keeping::CallKeeper;
 use crate::kit::KitSettings;
 use crate::run_turn::{Claimed, Conversation, TurnCx};
+use crate::speckit::{begin_watching, end_watching};
 use crate::supplies::Supplies;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
@@ -192,6 +193,7 @@ async fn run_call(
             let begins = || Update::CallChanged { call: call.id, status: Status::Running, content: None };
             cx.client.tell(cx.session, begins());
             let confinement = gate.confinement(cx, call, facets, approval);
+            let watching = begin_watching(cx, call, facets).await;
             let outcome = tools.run(call, ToolCx { confinement, ..tool_cx }).await;
             let outcome = match gate.after(cx, (call, facets), confinement, outcome).await {
                 After::Over(outcome) => outcome,
@@ -207,6 +209,7 @@ async fn run_call(
                     hold::again(tools.run(&hold::afresh(call), again).await)
                 }
             };
+            let outcome = end_watching(cx, watching, outcome).await;
             hooks::after_call(cx, call, outcome).await
         }
         Err(outcome) => outcome,

@@ -8,7 +8,7 @@ use crow_core::{
     ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
-use crow_speckit::Baseline;
+use crow_speckit::{BackgroundWork, Baseline};
 use crow_store::{Delivery, DeliveryId, Draft, StoreError, Writer};
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -207,6 +207,14 @@ impl TurnCx<'_> {
     async fn waits_for_tasks(&self) -> bool {
         self.until == Until::TasksEnded
             && self.cut.run_until_cancelled(self.children.next_mail()).await != Some(Came::Nothing)
+    }
+
+    /// Whether a job or a child agent runs on behind the calls.
+    pub(crate) fn background(&self) -> BackgroundWork {
+        match self.workspace.has_running_jobs() || self.children.is_any_working() {
+            true => BackgroundWork::Running,
+            false => BackgroundWork::None,
+        }
     }
 
     /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.

@@ -28,7 +28,7 @@ use crow_tools::Workspace;
 
 pub(crate) use self::asking::Open;
 use self::record::off;
-pub(crate) use self::scope::Scope;
+pub(crate) use self::scope::{Scope, begin_watching, end_watching};
 pub(crate) use self::step::reported;
 use self::work::{Said, Words, note_to, refuse};
 use crate::kit::Kit;

@@ -100,7 +100,7 @@ pub(crate) fn untold(config: &str) -> Option<Part> {
 }
 
 /// Keeps a path on its line: a name may hold anything.
-fn plain(path: &str) -> String {
+pub(crate) fn plain(path: &str) -> String {
     path.chars()
         .map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter })
         .collect()

@@ -1,6 +1,6 @@
 //! Checklists: what of them is ticked, and what a model may do to one. Text in, text out; knows no file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::lint::{Problem, first_of, placeholders};
 use crate::markdown;
@@ -45,7 +45,10 @@ fn next_item(text: &str) -> u32 {
 /// unticked, numbered on, say what they are about, and are not the samples of the template.
 pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<Problem> {
     let before = before.unwrap_or_default();
-    let Some(added) = after.strip_prefix(before) else {
+    // Boxes are the reviewers', who may tick while the model writes.
+    let Some(added) =
+        emptied(after).strip_prefix(&emptied(before)).map(|added| &after[after.len() - added.len()..])
+    else {
         return vec![Problem::page(
             "what was in the checklist before has changed; put it back as it was and add new items below it",
         )];
@@ -108,6 +111,87 @@ pub(crate) fn check_markers(before: &str, after: &str) -> Vec<Problem> {
         Some(line) => vec![Problem::at(line.number, "only boxes may change here; remove what was added")],
         None => Vec::new(),
     }
+}
+
+/// What became of the part of a checklist that reviewers own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReviewOutcome {
+    /// It is there as it was.
+    Whole,
+    /// Boxes were changed; this is the text with them as they were, and those of new items empty.
+    Boxes(String),
+    /// A line is gone or says something else.
+    Lost,
+}
+
+/// Says what became of a reviewed checklist in a text that was written over it. Lines between those that were there are no
+/// loss.
+pub(crate) fn keep_reviewed(before: &str, after: &str) -> ReviewOutcome {
+    let Some(pairs) = pair(before, after) else { return ReviewOutcome::Lost };
+    let (visible_before, visible_after) = (markdown::visible(before), markdown::visible(after));
+    let boxes_before: Vec<Option<ItemBox>> = markdown::lines(&visible_before).map(box_of).collect();
+    let mut text = after.to_owned();
+    for (at, line) in markdown::lines(&visible_after).enumerate() {
+        let Some(now) = box_of(line) else { continue };
+        let kept = pairs.get(&at).and_then(|before| boxes_before.get(*before).copied().flatten());
+        let is_ticked = kept.is_some_and(|kept| kept.is_ticked);
+        if is_ticked != now.is_ticked {
+            text.replace_range(now.at..=now.at, if is_ticked { "x" } else { " " });
+        }
+    }
+    if text == after { ReviewOutcome::Whole } else { ReviewOutcome::Boxes(text) }
+}
+
+/// Adopts boxes that a person changed in a checklist that a model has added to; `None` where they changed more than that.
+pub(crate) fn adopt_boxes(kept: &str, seen: &str, now: &str) -> Option<String> {
+    if emptied(seen) != emptied(now) {
+        return None;
+    }
+    let pairs = pair(kept, now)?;
+    let (visible_kept, visible_now) = (markdown::visible(kept), markdown::visible(now));
+    let boxes_kept: Vec<Option<ItemBox>> = markdown::lines(&visible_kept).map(box_of).collect();
+    let mut text = kept.to_owned();
+    for (at, line) in markdown::lines(&visible_now).enumerate() {
+        let pair = pairs.get(&at).and_then(|kept| boxes_kept.get(*kept).copied().flatten());
+        if let (Some(kept), Some(now)) = (pair, box_of(line)) {
+            text.replace_range(kept.at..=kept.at, if now.is_ticked { "x" } else { " " });
+        }
+    }
+    Some(text)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ItemBox {
+    /// Where the byte between its brackets is in the text.
+    at: usize,
+    is_ticked: bool,
+}
+
+fn box_of(line: markdown::Line<'_>) -> Option<ItemBox> {
+    let item = markdown::item(line.text)?;
+    Some(ItemBox { at: line.start + item.marker, is_ticked: item.is_ticked })
+}
+
+/// Pairs the lines of a text, whatever is in their boxes, with those that were there before, in order; `None` where one of
+/// those is missing, or hidden by what stands around it now. Empty lines are nobody's loss.
+fn pair(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
+    let (before, after) = (emptied(before), emptied(after));
+    let (shown_before, shown_after) = (markdown::visible(&before), markdown::visible(&after));
+    let mut after = whole_lines(&after, &shown_after).enumerate();
+    let mut pairs = HashMap::new();
+    let wanted = whole_lines(&before, &shown_before).enumerate().filter(|(_, (line, _))| !line.is_empty());
+    for (at_before, line) in wanted {
+        let (at, _) = after.find(|(_, other)| *other == line)?;
+        pairs.insert(at, at_before);
+    }
+    Some(pairs)
+}
+
+/// The lines of a text without their ends, each with what of it is shown.
+fn whole_lines<'a>(text: &'a str, shown: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    // What is hidden is spaces, those of a byte order mark too.
+    let shown = markdown::lines(shown).map(|line| line.text.trim());
+    markdown::lines(text).map(|line| line.text.trim_end()).zip(shown)
 }
 
 /// The text with every box empty.

@@ -1,16 +1,22 @@
 //! Which files a command may write, and putting back what a shell wrote behind that. Knows no tool and no session.
 
 mod aside;
+mod reviewed;
 mod snapshot;
+mod watch;
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Command;
 use crate::project::FOLDER;
+use crate::{Command, number};
 
 pub use snapshot::{Change, SET_ASIDE, Snapshot, Touched};
+pub use watch::{BackgroundWork, ChangeWatch};
+
+/// Names of one folder that are looked at; behind so many there is nothing that a person made.
+const NAMES_MAX: usize = 4096;
 
 /// What a command may write. Paths count by where they lead: links and `..` change nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +100,39 @@ impl Guard {
             }
             Command::Implement => (feature(&["spec.md"]), feature(&["checklists"])),
         }
+    }
+}
+
+impl Guard {
+    /// Returns the folders of the project's other features. `implement` writes code, which may be anywhere; no other step
+    /// has any business there.
+    fn other_features(&self) -> Vec<PathBuf> {
+        if self.command == Command::Implement {
+            return Vec::new();
+        }
+        let roots = [self.root.join(FOLDER).join("specs"), self.root.join("specs")];
+        let beside = self.feature.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let mut found = Vec::new();
+        for root in roots.into_iter().chain(beside) {
+            let Ok(names) = resolved(&self.root, &root).and_then(fs::read_dir) else { continue };
+            let folders = names.take(NAMES_MAX).filter_map(Result::ok).filter(|name| {
+                name.file_type().is_ok_and(|kind| kind.is_dir())
+                    && (name.file_name().to_str().is_some_and(|name| number::prefix_of(name).is_some())
+                        || name.path().join("spec.md").is_file())
+            });
+            found.extend(folders.map(|name| name.path()));
+        }
+        let is_own = |path: &PathBuf| self.feature.as_ref().is_some_and(|feature| feature.starts_with(path));
+        found.retain(|path| !is_own(path));
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Returns the folder whose lists belong to their reviewers, in the step that adds to them.
+    fn reviewed(&self) -> Option<PathBuf> {
+        let feature = self.feature.as_ref().filter(|_| self.command == Command::Checklist)?;
+        Some(feature.join("checklists"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Feature, Project, SpeckitError, init::own_folder, project::led_to};
 
@@ -17,14 +17,18 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// Whether a session has it at this moment.
+    pub(crate) fn is_taken(project: &Project, dir: &Path) -> bool {
+        let path = place(project, &Feature::at(dir.to_owned()));
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+        let file = is_file.then(|| File::options().append(true).open(&path).ok()).flatten();
+        file.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Takes it, or says that another session has it.
     pub fn take(project: &Project, feature: &Feature) -> Result<Self, SpeckitError> {
         own_folder(project)?;
-        // A link to a feature is no other feature.
-        let dir = led_to(&feature.dir).unwrap_or_else(|| feature.dir.clone());
-        let name = Feature::at(dir).name;
-        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        let path = project.specify(&format!("crow/implement-{name}.lock"));
+        let path = place(project, feature);
         let failed = |error| SpeckitError::io(&path, error);
         let file = opened(&path)?;
         match file.try_lock() {
@@ -39,6 +43,14 @@ impl Hold {
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
+}
+
+fn place(project: &Project, feature: &Feature) -> PathBuf {
+    // A link to a feature is no other feature.
+    let dir = led_to(&feature.dir).unwrap_or_else(|| feature.dir.clone());
+    let name = Feature::at(dir).name;
+    let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+    project.specify(&format!("crow/implement-{name}.lock"))
 }
 
 /// Opens the file of a lock. What is there and no file might never open, or be somebody else's.

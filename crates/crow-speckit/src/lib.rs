@@ -59,7 +59,7 @@ pub use git_extension::{
     Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
     exact_branch,
 };
-pub use guard::{Change, Guard, SET_ASIDE, Snapshot, Touched};
+pub use guard::{BackgroundWork, Change, ChangeWatch, Guard, SET_ASIDE, Snapshot, Touched};
 pub use hold::Hold;
 pub use hooks::{Hook, Hooks, When};
 pub use init::{Pages, init};

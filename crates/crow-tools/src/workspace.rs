@@ -94,6 +94,11 @@ impl Workspace {
         self.readers.clone()
     }
 
+    /// Whether a command runs on behind the session's calls.
+    pub fn has_running_jobs(&self) -> bool {
+        self.jobs.has_running()
+    }
+
     /// The folder that relative paths start from, as the client spells it.
     pub fn cwd(&self) -> &Path {
         &self.cwd

@@ -99,6 +99,11 @@ impl Children {
         self.family.has_mail.store(true, Ordering::Relaxed);
     }
 
+    /// Whether a task is at work.
+    pub(crate) fn is_any_working(&self) -> bool {
+        self.all().values().any(Living::is_working)
+    }
+
     /// Waits for mail for as long as a task is at work.
     pub(crate) async fn next_mail(&self) -> Came {
         loop {
@@ -108,7 +113,7 @@ impl Children {
             if self.has_news() {
                 return Came::Mail;
             }
-            if !self.all().values().any(Living::is_working) {
+            if !self.is_any_working() {
                 return Came::Nothing;
             }
             ended.await;

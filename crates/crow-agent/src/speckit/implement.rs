@@ -2,8 +2,10 @@
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
 use crow_acp::{Answered, OfferAlways, Subject};
-use crow_core::{Content, Entry, Failure, SpeckitPart, Touch, TurnEnd};
-use crow_speckit::{Aside, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists};
+use crow_core::{Content, Failure, SpeckitPart, TurnEnd};
+use crow_speckit::{
+    Aside, ChangeWatch, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists,
+};
 use tokio::sync::mpsc;
 
 use crate::confirm::{Matter, confirm};
@@ -152,18 +154,14 @@ impl Run<'_, '_> {
             }
         };
         let mut end = step.turn(talk, vec![prompt], more_words).await?;
-        let mut has_run = has_run_something(talk);
         if end == TurnEnd::Done && step.scope.desk.state().result.is_none() && !step.has_stopped() {
             let text = format!(
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
                 task.id
             );
             end = step.turn(talk, vec![hidden(SpeckitPart::Task, text)], more_words).await?;
-            has_run |= has_run_something(talk);
         }
-        if has_run {
-            self.untick(list, &task.id, talk).await?;
-        }
+        self.untick(std::slice::from_ref(&task.id), talk).await?;
         let result = step.scope.desk.state().result.take();
         let unsaid = || TaskResult::Failed { why: "the model did not say what became of it".to_owned() };
         match (result, end) {
@@ -180,20 +178,15 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Takes back ticks that came while the model ran something: nobody said that those tasks are done.
-    async fn untick(&self, before: &TaskList, at_work: &TaskId, talk: &Conversation) -> Result<(), Failure> {
-        let was_open = |id: &TaskId| before.tasks.iter().any(|task| task.id == *id && !task.done);
+    /// Takes back ticks that calls of the model set: nobody said that those tasks are done.
+    async fn untick(&self, at_work: &[TaskId], talk: &Conversation) -> Result<(), Failure> {
+        let by_calls = self.step.scope.watched(ChangeWatch::take_ticked).await.map_err(failed)?;
         let now = self.step.tasks().await?;
-        let ticked: Vec<TaskId> = now
-            .tasks
-            .iter()
-            .filter(|task| task.done && was_open(&task.id))
-            .map(|task| task.id.clone())
-            .collect();
-        for id in &ticked {
+        for id in by_calls.iter().filter(|id| now.tasks.iter().any(|task| task.done && task.id == **id)) {
             if let Err(why) = self.step.mark(id, Done::No, talk).await {
                 tracing::warn!(%id, why, "a tick could not be taken back");
-            } else if id != at_work {
+            } else if !at_work.contains(id) {
+                let at_work = at_work.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
                 self.step.note(&format!("{id} was ticked while {at_work} was at work; it is open again."));
             }
         }
@@ -221,14 +214,17 @@ impl Run<'_, '_> {
         if !std::mem::replace(&mut self.is_opened, true) {
             step.say(talk, vec![step.opening(Vec::new()).await?], &[]).await?;
         }
+        step.scope.begin_call(step.cx.background()).await;
         let mut family = beside::start(step, list, tasks, talk).await?;
         if family.is_empty() {
+            step.put_back().await?;
             // From here on they are done one by one.
             self.beside = Some(false);
             return Ok(TurnEnd::Done);
         }
         // Whatever goes wrong from here on, no child is left alone.
-        let mut at_work = family.tasks();
+        let begun = family.tasks();
+        let mut at_work = begun.clone();
         step.show_plan(&at_work).await;
         let mut told = Vec::new();
         while let Some(report) = family.next().await {
@@ -240,7 +236,9 @@ impl Run<'_, '_> {
                 step.show_plan(&at_work).await;
             }
         }
-        let put_back = step.put_back().await;
+        let ended = step.scope.watched(|watch| drop(watch.end_call())).await;
+        let put_back = ended.map_err(failed).and(step.put_back().await);
+        self.untick(&begun, talk).await?;
         let text = format!(
             "Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.\n\n{}",
             told.join("\n")
@@ -270,16 +268,6 @@ impl Run<'_, '_> {
             }
         }
     }
-}
-
-/// Tells whether the model ran what could write anywhere since it was last told something.
-fn has_run_something(talk: &Conversation) -> bool {
-    let entries = talk.transcript.entries().iter().rev();
-    let of_task = entries.take_while(|entry| !asking::speaks_of_it(entry));
-    of_task.into_iter().any(|entry| match entry {
-        Entry::Result { facets, .. } => matches!(facets.touch, Touch::Runs(_) | Touch::Calls { .. }),
-        Entry::Prompt(_) | Entry::Reply(_) => false,
-    })
 }
 
 fn colon(note: &str) -> String {

@@ -4,9 +4,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_core::{Mode, Touch, Verdict};
-use crow_speckit::{Command, Gap, Guard};
-use crow_tools::Tool;
+use crow_core::{Call, Facets, Mode, Outcome, Part, Touch, Verdict};
+use crow_speckit::{BackgroundWork, Change, ChangeWatch, Command, Gap, Guard, Project, Touched};
+use crow_tools::{Tool, Workspace};
+
+use crate::run_turn::TurnCx;
+use crate::speckit::record::off;
+use crate::undo::plain;
 
 /// The tools that give work to child agents.
 const GIVES_WORK: [&str; 2] = ["task", "task_send"];
@@ -17,6 +21,8 @@ pub(crate) struct Scope {
     pub(super) guard: Guard,
     pub(super) desk: Arc<Desk>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// The files that nobody may change meanwhile but the person.
+    pub(super) watch: Arc<Mutex<ChangeWatch>>,
 }
 
 impl Scope {
@@ -38,6 +44,60 @@ impl Scope {
                 Verdict::Deny(format!("{} runs nothing but what reads", self.command))
             }
             (None, verdict) => verdict,
+        }
+    }
+
+    /// Notes that a call begins which may change any file. What changed before it is the person's.
+    pub(crate) async fn begin_call(&self, background: BackgroundWork) {
+        let begun = self.watched(move |watch| watch.begin_call(background)).await;
+        if let Err(why) = begun {
+            tracing::warn!(why, "the files of the workflow could not be looked at before a call");
+        }
+    }
+
+    /// Notes that such a call has ended; what it may not change is put back, and the model told.
+    async fn end_call(&self, mut outcome: Outcome, workspace: &Workspace) -> Outcome {
+        let put_back = match self.watched(ChangeWatch::end_call).await {
+            Ok(put_back) => put_back,
+            Err(why) => {
+                tracing::warn!(why, "the files of the workflow could not be looked at after a call");
+                return outcome;
+            }
+        };
+        for Touched { path, is_undone, change } in put_back {
+            let what = match change {
+                _ if is_undone => "it is as it was before the call",
+                Change::Created => "it is new and stays where it is",
+                Change::Changed | Change::Removed => "it could not be put back",
+            };
+            let shown = plain(&path.display().to_string());
+            outcome.for_model.push(Part::Text(format!("({} may not change {shown}: {what})", self.command)));
+            if self.guard.may_write(&path).is_ok() {
+                let read = off(move || Ok(Project::read(&path)?.map(|text| (path, text)))).await;
+                if let Ok(Some((path, text))) = read {
+                    workspace.wrote(path, &text);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Does something with the watched files, off the loop.
+    pub(super) async fn watched<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut ChangeWatch) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let watch = self.watch.clone();
+        off(move || Ok(work(&mut watch.lock().unwrap_or_else(PoisonError::into_inner)))).await
+    }
+
+    /// Whether a call may change files: by itself, or through a child agent.
+    fn watches(tool: &str, touch: &Touch) -> bool {
+        match touch {
+            Touch::Runs(_) | Touch::Calls { .. } | Touch::Writes(_) => true,
+            Touch::Nothing | Touch::Reads(_) | Touch::Fetches { .. } | Touch::Searches => {
+                GIVES_WORK.contains(&tool)
+            }
         }
     }
 
@@ -63,6 +123,21 @@ impl Scope {
     /// Tells whether the model has said what it was asked for, or waits for the person: nothing more is asked of it now.
     pub(crate) fn is_over(&self) -> bool {
         self.desk.state().is_over
+    }
+}
+
+/// Has the step at work look at its files before a call that may change any.
+pub(crate) async fn begin_watching<'a>(cx: &TurnCx<'a>, call: &Call, facets: &Facets) -> Option<&'a Scope> {
+    let scope = cx.scope.filter(|_| Scope::watches(&call.name, &facets.touch))?;
+    scope.begin_call(cx.background()).await;
+    Some(scope)
+}
+
+/// Has the step look at its files again, and put back what the call may not change.
+pub(crate) async fn end_watching(cx: &TurnCx<'_>, watching: Option<&Scope>, outcome: Outcome) -> Outcome {
+    match watching {
+        Some(scope) => scope.end_call(outcome, cx.workspace).await,
+        None => outcome,
     }
 }
 

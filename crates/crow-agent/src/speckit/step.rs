@@ -1,7 +1,6 @@
 //! A step of the workflow at work: what it puts to the model, what it tells the person, and what it puts back.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_core::{
     CallId, CrowPart, Entry, Failure, FailureKind, Handoff, Part, PlanEntry, PlanPriority, PlanStatus,
@@ -9,7 +8,7 @@ use crow_core::{
 };
 use crow_speckit::{
     Aside, Baseline, Change, Command, Done, Facts, Feature, Limits, Priority, PromptKind, SET_ASIDE,
-    Snapshot, TaskFacts, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
+    TaskFacts, TaskId, TaskList, came_to, check, flip, gather, plan_view, render,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
 use serde_json::json;
@@ -40,8 +39,6 @@ pub(super) struct Step<'a> {
     pub(super) scope: Scope,
     /// Where its prompt comes from.
     pub(super) source: Source,
-    /// What nobody may change meanwhile, as it was.
-    pub(super) snapshot: Arc<Mutex<Snapshot>>,
 }
 
 impl Step<'_> {
@@ -116,9 +113,8 @@ impl Step<'_> {
 
     /// Puts back what nobody may change in this step, and says so.
     pub(super) async fn put_back(&self) -> Result<(), Failure> {
-        let snapshot = self.snapshot.clone();
-        let put_back =
-            off(move || Ok(snapshot.lock().unwrap_or_else(PoisonError::into_inner).restore())).await;
+        let background = self.cx.background();
+        let put_back = self.scope.watched(move |watch| watch.end_turn(background)).await;
         for touched in put_back.map_err(failed)? {
             let (path, command) = (self.ground.project.shown(&touched.path), self.command);
             let what = match touched.change {
@@ -270,8 +266,9 @@ impl Step<'_> {
 
     /// Has what Crow itself wrote stay.
     async fn accept(&self, path: &Path) -> Result<(), String> {
-        let (snapshot, path) = (self.snapshot.clone(), path.to_owned());
-        off(move || snapshot.lock().unwrap_or_else(PoisonError::into_inner).accept(&path)).await
+        let path = path.to_owned();
+        let accepted = self.scope.watched(move |watch| watch.accept(&path)).await?;
+        accepted.map_err(|error| error.to_string())
     }
 
     /// Where answers are written down, in the step that settles open points.

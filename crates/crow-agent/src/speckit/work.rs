@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use crow_acp::Spoken;
 use crow_core::{Failure, Part, ReportOutcome, SpeckitPart, TurnEnd, Update};
 use crow_speckit::{
-    Answer, Aside, Baseline, Command, Done, Feature, Guard, Hold, Invocation, Snapshot, SpeckitError, When,
-    check_needs, flip, needs_of,
+    Answer, Aside, Baseline, ChangeWatch, Command, Done, Feature, Guard, Hold, Invocation, Snapshot,
+    SpeckitError, When, check_needs, flip, needs_of,
 };
 use crow_tools::Keeper;
 use tokio::sync::mpsc;
@@ -288,12 +288,12 @@ async fn stand<'a>(
     desk.state().n_asked = n_asked;
     let approved = cx.stock.now().approved.clone();
     let (on, of) = (ground.clone(), feature.clone());
-    let (source, note, guard, snapshot) = off(move || {
+    let (source, note, guard, watch) = off(move || {
         let (source, note) = Source::find(&on, command, &approved);
         let dir = of.as_ref().map(|feature| feature.dir.as_path());
         let guard = Guard::new(command, on.project.root(), dir);
-        let snapshot = Snapshot::take(&guard)?;
-        Ok((source, note, guard, snapshot))
+        let watch = ChangeWatch::new(Snapshot::take(&guard)?, of);
+        Ok((source, note, guard, watch))
     })
     .await?;
     if let Some(note) = note {
@@ -302,17 +302,8 @@ async fn stand<'a>(
     let clarified = feature.as_ref().filter(|_| command == Command::Clarify);
     let record = clarified.map(|feature| Record { spec: feature.spec() });
     let tools = tools::of(command, &desk, (cx.kit, cx.client, cx.session), record);
-    let scope = Scope { command, guard, desk, tools };
-    Ok(Step {
-        cx: *cx,
-        ground,
-        command,
-        feature,
-        text,
-        scope,
-        source,
-        snapshot: Arc::new(Mutex::new(snapshot)),
-    })
+    let scope = Scope { command, guard, desk, tools, watch: Arc::new(Mutex::new(watch)) };
+    Ok(Step { cx: *cx, ground, command, feature, text, scope, source })
 }
 
 /// Has the model do its part.

@@ -34,8 +34,8 @@ fn what_a_model_adds_to_a_checklist() {
         Some(old),
         "# A\n- [ ] CHK001 Is it said? [Gap]\n",
         expect![[r#"
-        what was in the checklist before has changed; put it back as it was and add new items below it
-    "#]],
+            no item was added; add lines such as `- [ ] CHK001 …`
+        "#]],
     );
     check(
         Some(old),
@@ -103,4 +103,69 @@ fn only_boxes_may_change() {
         line 2: only boxes may change here; the line was: - [ ] a
     "#]],
     );
+}
+
+#[track_caller]
+fn check_reviewed(before: &str, after: &str, expected: &str) {
+    let shown = match keep_reviewed(before, after) {
+        ReviewOutcome::Whole => "whole".to_owned(),
+        ReviewOutcome::Boxes(text) => text,
+        ReviewOutcome::Lost => "lost".to_owned(),
+    };
+    assert_eq!(shown, expected, "{before:?} -> {after:?}");
+}
+
+#[test]
+fn items_of_reviewers_and_their_boxes_are_kept() {
+    let old = "# A\n- [x] CHK001 a\n- [ ] CHK002 b\n";
+    check_reviewed(old, &format!("{old}- [ ] CHK003 c\n"), "whole");
+    check_reviewed(old, "# A\n- [x] CHK001 a\n## New\n- [ ] CHK003 c\n\n- [ ] CHK002 b\n", "whole");
+    check_reviewed(old, &old.replace('\n', "\r\n"), "whole");
+    check_reviewed(&format!("\u{feff}{old}"), old, "whole");
+    check_reviewed(old, "# A\n- [ ] CHK001 a\n- [X] CHK002 b\n", old);
+    check_reviewed(old, &format!("{old}- [x] CHK003 c\n"), &format!("{old}- [ ] CHK003 c\n"));
+    check_reviewed(old, "# A\n- [x] CHK001 a\n", "lost");
+    check_reviewed(old, "# A\n- [ ] CHK002 b\n- [x] CHK001 a\n", "lost");
+    check_reviewed(old, "# A\n- [x] CHK001 a, changed\n- [ ] CHK002 b\n", "lost");
+    check_reviewed("- [x] CHK001 a\nA reviewer's note\n", "- [x] CHK001 a\n", "lost");
+    check_reviewed("```\n- [ ] a\n```\n", "```\n- [x] a\n```\n", "lost");
+    check_reviewed("- [x] a\n", "```\n- [x] a\n```\n", "lost");
+    check_reviewed("- [x] a\n", "<!--\n- [x] a\n-->\n", "lost");
+}
+
+#[test]
+fn boxes_of_the_person_are_adopted_and_nothing_else() {
+    let (kept, seen) = ("- [ ] a\n- [x] b\n", "- [ ] a\n- [ ] new\n- [x] b\n");
+    let adopted = adopt_boxes(kept, seen, "- [x] a\n- [x] new\n- [ ] b\n");
+    assert_eq!(adopted.as_deref(), Some("- [x] a\n- [ ] b\n"));
+    assert_eq!(adopt_boxes(kept, seen, "- [x] a, changed\n- [ ] new\n- [x] b\n"), None);
+}
+
+proptest::proptest! {
+    /// Whatever is written over a list: what is kept of it has every line of before, in order and with its box.
+    #[test]
+    fn nothing_of_a_reviewed_list_is_lost(
+        before in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,8}",
+        after in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,12}",
+    ) {
+        match keep_reviewed(&before, &after) {
+            ReviewOutcome::Lost => {}
+            ReviewOutcome::Whole => proptest::prop_assert!(has_all(&before, &after)),
+            ReviewOutcome::Boxes(text) => {
+                proptest::prop_assert!(has_all(&before, &text), "{text:?}");
+                proptest::prop_assert_eq!(keep_reviewed(&before, &text), ReviewOutcome::Whole);
+                proptest::prop_assert_eq!(emptied(&text), emptied(&after));
+            }
+        }
+    }
+}
+
+/// Whether each line of one text that says something is in another, in order.
+fn has_all(before: &str, after: &str) -> bool {
+    let spelled = |line: &str| line.replace("[X]", "[x]");
+    let mut after = after.lines().map(spelled);
+    before
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .all(|line| after.any(|other| other == spelled(line)))
 }

@@ -1,6 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::Project;
 
 const FEATURE: &str = "specs/001-a";
 
@@ -145,7 +146,7 @@ fn what_a_shell_did_is_put_back() {
 fn what_is_new_stays_where_it_may_be_a_persons() {
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
-    let snapshot = Snapshot::take(&guard(Command::Analyze, &root)).unwrap();
+    let mut snapshot = Snapshot::take(&guard(Command::Analyze, &root)).unwrap();
     fs::write(feature.join("notes.md"), "mine").unwrap();
     fs::write(feature.join("plan.md"), "else").unwrap();
     expect_test::expect![[r#"
@@ -164,7 +165,7 @@ fn links_are_not_followed() {
     let feature = root.join(FEATURE);
     fs::set_permissions(feature.join("spec.md"), fs::Permissions::from_mode(0o640)).unwrap();
     symlink(root.join("src/a.rs"), feature.join("checklists/link.md")).unwrap();
-    let snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
     assert_eq!(snapshot.changed(), []);
     fs::remove_file(feature.join("spec.md")).unwrap();
     symlink(root.join("src/a.rs"), feature.join("spec.md")).unwrap();
@@ -228,7 +229,7 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
     let outside = root.join("src/a.rs");
     fs::create_dir_all(feature.join("checklists/sub")).unwrap();
     fs::write(feature.join("checklists/sub/security.md"), "- [ ] c").unwrap();
-    let snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
     let aside = root.join(FOLDER).join(SET_ASIDE);
     fs::create_dir_all(&aside).unwrap();
     symlink(&outside, aside.join("spec.md")).unwrap();
@@ -273,7 +274,7 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
 #[test]
 fn nothing_is_set_aside_through_a_link() {
     let (_folder, root) = project();
-    let snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
     fs::create_dir_all(root.join(".specify/crow")).unwrap();
     std::os::unix::fs::symlink(root.join("src"), root.join(".specify").join(SET_ASIDE)).unwrap();
     fs::write(root.join(FEATURE).join("spec.md"), "mine").unwrap();
@@ -289,4 +290,162 @@ fn what_cannot_be_kept_is_said() {
     (0..300).for_each(|at| fs::write(checklists.join(format!("{at}.md")), "").unwrap());
     let error = Snapshot::take(&guard(Command::Implement, &root)).unwrap_err().to_string();
     assert!(error.contains("more than 256 files"), "{error}");
+}
+
+/// A step at work, and the project around it.
+struct Stage {
+    _folder: TempDir,
+    root: PathBuf,
+    watch: ChangeWatch,
+}
+
+impl Stage {
+    fn new(command: Command, files: &[(&str, &str)]) -> Self {
+        let (folder, root) = project();
+        for (path, text) in files {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        let feature = crate::Feature::at(root.join(FEATURE));
+        let snapshot = Snapshot::take(&guard(command, &root)).unwrap();
+        Self { _folder: folder, root, watch: ChangeWatch::new(snapshot, Some(feature)) }
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.root.join(path), text).unwrap();
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.root.join(path)).unwrap_or_else(|_| "nothing".to_owned())
+    }
+
+    /// Has a call write a file; gives what was put back.
+    fn call(&mut self, path: &str, text: &str) -> String {
+        self.watch.begin_call(BackgroundWork::None);
+        self.write(path, text);
+        shown(&self.watch.end_call(), &self.root)
+    }
+
+    fn end(&mut self) -> String {
+        shown(&self.watch.end_turn(BackgroundWork::None), &self.root)
+    }
+}
+
+const SECURITY: &str = "specs/001-a/checklists/security.md";
+
+#[test]
+fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
+    let mut stage = Stage::new(Command::Implement, &[]);
+    assert_eq!(stage.call(SECURITY, "- [x] b"), "Changed specs/001-a/checklists/security.md undone\n");
+    assert_eq!(stage.text(SECURITY), "- [ ] b");
+    stage.write(SECURITY, "- [x] b");
+    assert_eq!(stage.call("src/a.rs", "more"), "");
+    assert_eq!(stage.text(SECURITY), "- [x] b");
+    // What a call makes of it afterwards goes back to what the person left.
+    assert_eq!(stage.call(SECURITY, "- [ ] b"), "Changed specs/001-a/checklists/security.md undone\n");
+    assert_eq!(stage.text(SECURITY), "- [x] b");
+    stage.write("specs/001-a/spec.md", "the person's spec");
+    assert_eq!(stage.end(), "Changed specs/001-a/checklists/security.md undone\n");
+    assert_eq!(stage.text("specs/001-a/spec.md"), "the person's spec");
+}
+
+#[test]
+fn what_changes_while_something_runs_on_is_not_the_persons() {
+    let mut stage = Stage::new(Command::Implement, &[]);
+    stage.write(SECURITY, "- [x] b");
+    stage.watch.begin_call(BackgroundWork::Running);
+    assert_eq!(stage.text(SECURITY), "- [ ] b");
+    // Calls side by side are one stretch.
+    stage.watch.begin_call(BackgroundWork::None);
+    stage.write(SECURITY, "- [x] b");
+    assert_eq!(stage.watch.end_call(), []);
+    assert_eq!(stage.watch.end_call().len(), 1);
+    stage.write(SECURITY, "- [x] b");
+    assert_eq!(stage.watch.end_turn(BackgroundWork::Running).len(), 1);
+    assert_eq!(stage.text(SECURITY), "- [ ] b");
+}
+
+#[test]
+fn tasks_that_calls_tick_are_known() {
+    let tasks = "specs/001-a/tasks.md";
+    let mut stage = Stage::new(Command::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n")]);
+    stage.write(tasks, "- [ ] T001 a\n- [x] T002 b\n- [ ] T003 c\n");
+    stage.call(tasks, "- [ ] T001 a\n- [x] T002 b\n- [x] T003 c\n");
+    stage.write(tasks, "- [x] T001 a\n- [x] T002 b\n- [x] T003 c\n");
+    stage.end();
+    let ticked: Vec<String> = stage.watch.take_ticked().iter().map(ToString::to_string).collect();
+    assert_eq!(ticked, ["T003"]);
+    assert!(stage.watch.take_ticked().is_empty());
+}
+
+#[test]
+fn a_reviewed_list_loses_nothing_to_a_call() {
+    let old = "- [x] CHK001 a\n- [ ] CHK002 b\n";
+    let mut stage = Stage::new(Command::Checklist, &[(SECURITY, old)]);
+    assert_eq!(stage.call(SECURITY, &format!("{old}- [ ] CHK003 c\n")), "");
+    let ticks = "- [x] CHK001 a\n- [x] CHK002 b\n- [ ] CHK003 c\n";
+    assert_eq!(stage.call(SECURITY, ticks), "Changed specs/001-a/checklists/security.md undone\n");
+    assert_eq!(stage.text(SECURITY), format!("{old}- [ ] CHK003 c\n"));
+    // The person ticks one while the model thinks, and the model writes the list anew.
+    stage.write(SECURITY, ticks);
+    assert_eq!(
+        stage.call(SECURITY, "- [ ] CHK001 other\n"),
+        "Changed specs/001-a/checklists/security.md undone\n"
+    );
+    assert_eq!(stage.text(SECURITY), "- [x] CHK001 a\n- [x] CHK002 b\n");
+    // Its own list is the model's to put right.
+    let new = "specs/001-a/checklists/new.md";
+    assert_eq!(stage.call(new, "- [ ] CHK001 x\n"), "");
+    assert_eq!(stage.call(new, "- [ ] CHK001 y\n"), "");
+    assert_eq!(stage.text(new), "- [ ] CHK001 y\n");
+    stage.watch.begin_call(BackgroundWork::None);
+    fs::remove_file(stage.root.join(SECURITY)).unwrap();
+    stage.watch.end_call();
+    assert_eq!(stage.text(SECURITY), "- [x] CHK001 a\n- [x] CHK002 b\n");
+    stage.end();
+}
+
+#[test]
+fn other_features_stay_as_they_are_in_every_step_but_implement() {
+    let other = "specs/002-b/spec.md";
+    for command in Command::ALL {
+        let mut stage = Stage::new(command, &[(other, "other"), ("specs/notes/a.md", "notes")]);
+        let undone = stage.call(other, "mine");
+        let expected =
+            if command == Command::Implement { "" } else { "Changed specs/002-b/spec.md undone\n" };
+        assert_eq!(undone, expected, "{command}");
+        let expected = if command == Command::Implement { "mine" } else { "other" };
+        assert_eq!(stage.text(other), expected, "{command}");
+        assert_eq!(stage.call("specs/notes/a.md", "mine"), "", "{command}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_gone_or_new_in_other_features() {
+    let mut stage =
+        Stage::new(Command::Plan, &[("specs/002-b/spec.md", "other"), ("specs/002-b/plan.md", "plan")]);
+    stage.watch.begin_call(BackgroundWork::None);
+    fs::remove_dir_all(stage.root.join("specs/002-b")).unwrap();
+    stage.watch.end_call();
+    assert_eq!(stage.text("specs/002-b/plan.md"), "plan");
+    assert_eq!(stage.call("specs/002-b/new.md", "new"), "Created specs/002-b/new.md\n");
+    assert_eq!(stage.text("specs/002-b/new.md"), "new");
+    // Another session implements it.
+    let project = Project::at(&stage.root);
+    let _hold = crate::Hold::take(&project, &crate::Feature::at(stage.root.join("specs/002-b"))).unwrap();
+    assert_eq!(stage.call("specs/002-b/spec.md", "of the other session"), "");
+    assert_eq!(stage.text("specs/002-b/spec.md"), "of the other session");
+}
+
+#[test]
+fn many_other_features_do_not_keep_a_step_from_beginning() {
+    let long = "x".repeat(3 * 1024 * 1024);
+    let files: Vec<(String, &str)> =
+        (2..6).map(|n| (format!("specs/00{n}-b/spec.md"), long.as_str())).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let mut stage = Stage::new(Command::Plan, &files);
+    assert_eq!(stage.call("specs/002-b/spec.md", "short"), "Changed specs/002-b/spec.md undone\n");
+    // Beyond what is kept it is only told.
+    assert_eq!(stage.call("specs/005-b/spec.md", "short"), "Changed specs/005-b/spec.md\n");
 }

@@ -100,6 +100,11 @@ impl Jobs {
         }
     }
 
+    /// Whether one of them has not ended.
+    pub(crate) fn has_running(&self) -> bool {
+        self.lock().jobs.iter().any(|job| job.ended().is_none())
+    }
+
     /// Names the jobs that ended and that the model has not been told of.
     pub(super) fn news(&self) -> Vec<Arc<Entry>> {
         let inner = self.lock();

@@ -228,7 +228,7 @@ fn a_shell_is_put_back() {
             asked 0 with speckit_ask
               user: "/speckit.checklist" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "(no output)"
+              tool: "(no output)\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md: it is as it was before the call)\n(/speckit.checklist may not change $HOME/project/.specify/specs/00"
             asked 2 with speckit_ask
               tool: "created .specify/specs/001-photo-albums/checklists/ux.md: 14 lines"
         "##]],
@@ -270,6 +270,166 @@ fn analyzing_runs_nothing_that_writes() {
               tool: "not run: /speckit.analyze runs nothing but what reads"
               tool: "not run: /speckit.analyze runs nothing but what reads"
               tool: "not run: /speckit.analyze writes no file; report.md stays as it is"
+        "##]],
+    );
+}
+
+/// An approved command is as little for another feature as it is for the constitution.
+#[test]
+fn another_feature_is_put_back() {
+    check(
+        r##"
+        config: permissions: { mode: auto, sandbox: off }
+        have spec
+        file .specify/memory/constitution.md "# Rules\n"
+        file .specify/specs/002-music/spec.md "songs\n"
+        model: call terminal {"command":"echo mine | tee .specify/specs/002-music/spec.md .specify/specs/002-music/new.md .specify/memory/constitution.md"}
+        model: call write {"file_path":"$F/plan.md","content":$plan} | call write {"file_path":"$F/research.md","content":$research} | call write {"file_path":"$F/quickstart.md","content":$quickstart}
+        model: text "Planned."
+        > prompt /speckit.plan
+        > end
+        > tree
+        "##,
+        &expect![[r##"
+            > prompt /speckit.plan
+            < call call-2-0 terminal "`echo mine | tee .specify/specs/002-music/spec.md .specify/specs/002-music/new.md .specify/memory/co…`" pending {"command":"echo mine | tee .specify/specs/002-music/spec.md .specify/specs/002-music/new.md .specify/memory/constitution.md"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "mine\n"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}
+            < call call-4-1 write "Write .specify/specs/001-photo-albums/research.md" pending {"file_path":".specify/specs/001-photo-albums/research.md","content":"$research"}
+            < call call-4-2 write "Write .specify/specs/001-photo-albums/quickstart.md" pending {"file_path":".specify/specs/001-photo-albums/quickstart.md","content":"$quickstart"}
+            < call call-4-0 in_progress
+            < call call-4-1 in_progress
+            < call call-4-2 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
+            < call call-4-1 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
+            < call call-4-2 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
+            < text[msg-8] Planned.
+            < text[note-2] ⏎/speckit.plan may not change .specify/memory/constitution.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-3] ⏎/speckit.plan may not change .specify/specs/002-music/new.md; it stays as it is now.⏎
+            < text[note-4] ⏎/speckit.plan may not change .specify/specs/002-music/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[msg-9] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
+            < title /speckit.plan
+            = end_turn
+            > tree
+              .specify/crow/.gitignore *
+              .specify/crow/set-aside/.specify-memory-constitution.md mine
+              .specify/crow/set-aside/.specify-specs-002-music-spec.md mine
+              .specify/feature.json {"feature_directory":".specify/specs/001-photo-albums"}
+              .specify/memory/constitution.md # Rules
+              .specify/specs/001-photo-albums/plan.md $plan
+              .specify/specs/001-photo-albums/quickstart.md $quickstart
+              .specify/specs/001-photo-albums/research.md $research
+              .specify/specs/001-photo-albums/spec.md $spec
+              .specify/specs/002-music/new.md mine
+              .specify/specs/002-music/spec.md songs
+            asked 0
+              user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
+            asked 1
+              tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it is as it was before the call)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and stays where i"
+            asked 2
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
+              tool: "created .specify/specs/001-photo-albums/quickstart.md: 3 lines"
+        "##]],
+    );
+}
+
+/// A tick of the person while the model thinks is the person's, even in a list that the model may not change.
+#[test]
+fn a_tick_of_the_person_stays() {
+    check(
+        r##"
+        config: permissions: { mode: auto, sandbox: off }
+        have spec plan tasks
+        file $F/checklists/security.md "- [ ] CHK001 One? [Gap]\n- [ ] CHK002 Two? [Gap]\n"
+        model: call terminal {"command":"true"}
+        model: text "thinking" | hold
+        > prompt /speckit.analyze
+        > wait thinking
+        > put $F/checklists/security.md "- [x] CHK001 One? [Gap]\n- [ ] CHK002 Two? [Gap]\n"
+        > release
+        > end
+        > cat $F/checklists/security.md
+        "##,
+        &expect![[r##"
+            > prompt /speckit.analyze
+            < call call-2-0 terminal "`true`" pending {"command":"true"}
+            < call call-2-0 failed "not run: /speckit.analyze runs nothing but what reads"
+            < text[msg-4] thinking
+            < text[msg-5] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
+            < title /speckit.analyze
+            = end_turn
+            $F/checklists/security.md:
+              - [x] CHK001 One? [Gap]
+              - [ ] CHK002 Two? [Gap]
+            asked 0
+              user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
+            asked 1
+              tool: "not run: /speckit.analyze runs nothing but what reads"
+        "##]],
+    );
+}
+
+/// What reviewers ticked and wrote outlives a model that writes the list anew, and what the person ticks meanwhile stays.
+#[test]
+fn a_rerun_loses_nothing_of_a_reviewed_list() {
+    check(
+        r##"
+        have spec plan
+        file $F/checklists/security.md "# Security\n\n- [x] CHK001 Is the owner named? [Spec §FR-001]\n- [ ] CHK002 Is the loss named? [Gap]\n"
+        model: call read {"file_path":"$F/checklists/security.md"}
+        model: text "thinking" | hold
+        model: call read {"file_path":"$F/checklists/security.md"}
+        model: call write {"file_path":"$F/checklists/security.md","content":"# Security\n\n- [ ] CHK001 Something else? [Gap]\n"}
+        model: call write {"file_path":"$F/checklists/security.md","content":"# Security\n\n- [ ] CHK001 Is the owner named? [Spec §FR-001]\n- [ ] CHK002 Is the loss named? [Gap]\n- [x] CHK003 Is the copy named? [Gap]\n"}
+        model: text "Added."
+        > prompt /speckit.checklist security
+        > wait thinking
+        > put $F/checklists/security.md "# Security\n\n- [x] CHK001 Is the owner named? [Spec §FR-001]\n- [x] CHK002 Is the loss named? [Gap]\n"
+        > release
+        > end
+        > cat $F/checklists/security.md
+        "##,
+        &expect![[r##"
+            > prompt /speckit.checklist security
+            < call call-2-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [ ] CHK002 Is the loss named? [Gap]\n"
+            < text[msg-4] thinking
+            < call call-6-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md"}
+            < call call-6-0 in_progress
+            < call call-6-0 completed "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [x] CHK002 Is the loss named? [Gap]\n"
+            < call call-8-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"# Security\n\n- [ ] CHK001 Something else? [Gap]\n"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [x] CHK001 Is the owner named? [Spec §FR-001]\n- [x] CHK002 Is the loss named? [Gap]" -> "- [ ] CHK001 Something else? [Gap]"
+            < call call-10-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"# Security\n\n- [ ] CHK001 Is the owner named? [Spec §FR-001]\n- [ ] CHK002 Is the loss named? [Gap]\n- [x] CHK003 Is the copy named? [Gap]\n"}
+            < call call-10-0 in_progress
+            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [x] CHK001 Is the owner named? [Spec §FR-001]\n- [x] CHK002 Is the loss named? [Gap]" -> "- [ ] CHK001 Is the owner named? [Spec §FR-001]\n- [ ] CHK002 Is the loss named? [Gap]\n- [x] CHK003 Is the copy named? [G"…
+            < text[msg-12] Added.
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 2 of 3 checked⏎⏎Next: `/speckit.tasks`⏎
+            < title /speckit.checklist security
+            = end_turn
+            $F/checklists/security.md:
+              # Security
+
+              - [x] CHK001 Is the owner named? [Spec §FR-001]
+              - [x] CHK002 Is the loss named? [Gap]
+              - [ ] CHK003 Is the copy named? [Gap]
+            asked 0 with speckit_ask
+              user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
+            asked 1 with speckit_ask
+              tool: "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [ ] CHK002 Is the loss named? [Gap]"
+            asked 2 with speckit_ask
+              user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.checklist`. This does not hold yet:"
+                - security.md: no item was added; add lines such as `- [ ] CHK001 …`
+            asked 3 with speckit_ask
+              tool: "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [x] CHK002 Is the loss named? [Gap]"
+            asked 4 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 3 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it is as it was before the call)"
+            asked 5 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 5 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it is as it was before the call)"
         "##]],
     );
 }

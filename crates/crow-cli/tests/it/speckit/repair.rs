@@ -289,9 +289,10 @@ fn a_checklist_is_only_added_to() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
             < text[msg-8] Changed.
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
             < call call-10-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
             < call call-10-0 in_progress
-            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "# Security Checklist: Photo Albums\n\n**Purpose**: Makes sure that nobody loses a photo\n**Created**: $DATE\n**Feature*"… -> "$security"
+            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "" -> ""
             < text[msg-12] Back.
             < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎
             < title /speckit.checklist security
@@ -306,7 +307,7 @@ fn a_checklist_is_only_added_to() {
               tool: "edited .specify/specs/001-photo-albums/checklists/security.md in 1 place; match: exact\n     6\t\n     7\t## Photos\n     8\t\n     9\t- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]\n    10\t- [ ] CHK002 Is it said what happens"
             asked 4 with speckit_ask
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.checklist`. This does not hold yet:"
-                - security.md: what was in the checklist before has changed; put it back as it was and add new items below it
+                - no checklist was written; write one file in checklists/
             asked 5 with speckit_ask
               tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 14 lines"
         "##]],

@@ -159,7 +159,7 @@ fn only_crow_writes_the_list() {
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
             asked tool: not run: /speckit.converge writes no file; new tasks go through speckit_converge; specs/001-photo-albums/tasks.md stays as it is
-            asked tool: (no output)
+            asked tool: (no output)⏎(/speckit.converge may not change $HOME/project/specs/001-photo-albums/tasks.md: it is as it was before the call)
         "#]],
     );
 }

@@ -336,6 +336,55 @@ fn what_others_do_to_the_list_meanwhile_stays() {
     );
 }
 
+/// A tick counts for whoever set it: the command of the model is not believed, the person is.
+#[test]
+fn a_tick_of_the_person_stays_and_that_of_a_command_does_not() {
+    check(
+        r###"
+        config: permissions: { mode: auto, sandbox: off }
+        tasks - [ ] T001 Make a.txt
+        tasks - [ ] T002 Make b.txt
+        tasks - [ ] T003 Make c.txt
+        model: hold | call terminal {"command":"sed -i 's/. . T003/[x] T003/' specs/001-photo-albums/tasks.md"}
+        model: hold | call speckit_task {"id":"T001","state":"done","note":"made"}
+        model: call speckit_task {"id":"T003","state":"done","note":"made"}
+        > prompt /speckit.implement
+        > asked 1
+        > replace "- [ ] T002 Make b.txt\n" "- [x] T002 Make b.txt\n- [ ] T004 Make d.txt\n"
+        > release
+        > asked 2
+        > replace "- [ ] T004" "- [x] T004"
+        > release
+        > end
+        > ticks
+        "###,
+        &expect![[r#"
+            > prompt /speckit.implement
+            < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < call call-2-0 terminal "`sed -i 's/. . T003/[x] T003/' specs/001-photo-albums/tasks.md`" pending {"command":"sed -i 's/. . T003/[x] T003/' specs/001-photo-albums/tasks.md"}
+            < call call-2-0 in_progress
+            < call call-2-0 completed "(no output)"
+            < call call-4-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed "T001 is done"
+            < text[note-3] ⏎T003 was ticked while T001 was at work; it is open again.⏎
+            < text[note-5] ⏎✓ T001: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T004 Make d.txt, in_progress T003 Make c.txt
+            < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "T003 is done"
+            < text[note-7] ⏎✓ T003: made⏎
+            < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T004 Make d.txt, completed T003 Make c.txt
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 4 of 4 done⏎⏎Next: `/speckit.converge`⏎
+            = end_turn
+            # [X] T001 [x] T002 [x] T004 [X] T003; 5 bytes differ, 22 more or less
+            asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
+            asked tool: (no output)
+            asked tool: T001 is done + user: <crow:speckit/task: 3 of 4 tasks of 001-photo-albums are done. The next one: (T003)>
+        "#]],
+    );
+}
+
 #[test]
 fn the_model_writes_no_list_and_what_its_shell_does_to_it_is_seen() {
     check(

@@ -1,0 +1,102 @@
+//! Who changes a protected file while a step runs: what appears while a call of the model runs is the call's and is put back;
+//! what appears between calls is the person's and stays. Knows calls by when they begin and end.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Snapshot, Touched};
+use crate::{Feature, SpeckitError, TaskId};
+
+/// The protected files of a step at work.
+#[derive(Debug)]
+pub struct ChangeWatch {
+    snapshot: Snapshot,
+    feature: Option<Feature>,
+    n_running: usize,
+    /// Tasks that were ticked when it was last looked.
+    done: BTreeSet<TaskId>,
+    /// Tasks that calls ticked.
+    ticked: BTreeSet<TaskId>,
+    /// What was put back and not told yet.
+    untold: Vec<Touched>,
+}
+
+/// Whether something of the model runs on behind its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackgroundWork {
+    /// Nothing does: what changes between calls is changed by a person.
+    None,
+    /// A job or a child agent does.
+    Running,
+}
+
+impl ChangeWatch {
+    /// Begins with the files as they are.
+    pub fn new(snapshot: Snapshot, feature: Option<Feature>) -> Self {
+        let done = feature.as_ref().and_then(done).unwrap_or_default();
+        Self { snapshot, feature, n_running: 0, done, ticked: BTreeSet::new(), untold: Vec::new() }
+    }
+
+    /// Notes that a call begins.
+    pub fn begin_call(&mut self, behind: BackgroundWork) {
+        if self.n_running == 0 {
+            self.look(behind);
+        }
+        self.n_running += 1;
+    }
+
+    /// Notes that a call has ended, and returns what was put back of what the calls changed.
+    pub fn end_call(&mut self) -> Vec<Touched> {
+        self.n_running = self.n_running.saturating_sub(1);
+        if self.n_running > 0 {
+            return Vec::new();
+        }
+        let n_told = self.untold.len();
+        self.look(BackgroundWork::Running);
+        self.untold[n_told..].to_vec()
+    }
+
+    /// Ends a turn, and returns what was put back since the last one.
+    pub fn end_turn(&mut self, behind: BackgroundWork) -> Vec<Touched> {
+        self.n_running = 0;
+        self.look(behind);
+        let mut touched = std::mem::take(&mut self.untold);
+        touched.sort_by(|a, b| a.path.cmp(&b.path));
+        touched.dedup();
+        touched
+    }
+
+    /// Says that a file is to be as it is now, because Crow itself wrote it.
+    pub fn accept(&mut self, path: &Path) -> Result<(), SpeckitError> {
+        if let Some(now) = self.feature.as_ref().and_then(done) {
+            self.done = now;
+        }
+        self.snapshot.accept(path)
+    }
+
+    /// Returns the tasks that calls ticked since this was last asked.
+    pub fn take_ticked(&mut self) -> BTreeSet<TaskId> {
+        std::mem::take(&mut self.ticked)
+    }
+
+    /// Takes what changed for the person's, or puts it back where something of the model may have done it.
+    fn look(&mut self, behind: BackgroundWork) {
+        let now = self.feature.as_ref().and_then(done);
+        match behind {
+            BackgroundWork::None => self.snapshot.adopt(),
+            BackgroundWork::Running => {
+                self.untold.extend(self.snapshot.restore());
+                self.ticked.extend(now.iter().flatten().filter(|id| !self.done.contains(id)).cloned());
+            }
+        }
+        if let Some(now) = now {
+            self.done = now;
+        }
+    }
+}
+
+/// The tasks that are ticked; `None` where the list cannot be read.
+fn done(feature: &Feature) -> Option<BTreeSet<TaskId>> {
+    let list = feature.task_list().ok()?;
+    Some(list.tasks.into_iter().filter(|task| task.done).map(|task| task.id).collect())
+}
