@@ -5,10 +5,12 @@ use std::path::Path;
 
 use crate::checklist::{check_checklist, check_markers};
 use crate::clarifications::n_clarifications;
+use crate::gather::constitution;
 use crate::lint::{
     Problem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
     spec_counts,
 };
+use crate::prompt::ConstitutionState;
 use crate::{Command, Feature, Pages, Project, REQUIREMENTS, SpeckitError, TaskList, checklists, docs};
 
 /// What stood on disk before a step, as far as it is held against what stands there after it.
@@ -175,7 +177,17 @@ pub fn came_to(
         }
         Command::Constitution => {}
     }
+    lines.extend(unfilled_constitution(project)?);
     Ok(lines)
+}
+
+/// Says that the constitution still has the placeholders of its template, where it has.
+pub fn unfilled_constitution(project: &Project) -> Result<Option<String>, SpeckitError> {
+    let is_unfilled = constitution(project)?.state == ConstitutionState::Unfilled;
+    Ok(is_unfilled.then(|| {
+        let path = project.shown(&project.constitution());
+        format!("{path}: not filled in, so no principle was checked ({} does that)", Command::Constitution)
+    }))
 }
 
 fn lists(feature: &Feature) -> Result<Vec<String>, SpeckitError> {

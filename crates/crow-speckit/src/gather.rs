@@ -85,7 +85,7 @@ pub fn gather(
     Ok(facts)
 }
 
-fn constitution(project: &Project) -> Result<ConstitutionFacts, SpeckitError> {
+pub(crate) fn constitution(project: &Project) -> Result<ConstitutionFacts, SpeckitError> {
     let Some(text) = project.read_own(&project.constitution())? else {
         return Ok(ConstitutionFacts::default());
     };

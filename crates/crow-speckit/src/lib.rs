@@ -44,7 +44,7 @@ mod take_up;
 mod tasks;
 
 pub use agent_context::AgentContext;
-pub use check::{Baseline, came_to, check};
+pub use check::{Baseline, came_to, check, unfilled_constitution};
 pub use checklist::REQUIREMENTS;
 pub use choosing::deciding_files;
 pub use clarifications::add_clarification;

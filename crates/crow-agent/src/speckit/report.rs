@@ -32,12 +32,19 @@ pub(super) fn summed_up(command: Command, came_to: &[String], problems: &[String
 }
 
 /// Says what a run of tasks came to.
-pub(super) fn implemented(progress: &Progress, list: &TaskList, end: &TurnEnd) -> String {
+pub(super) fn implemented(
+    progress: &Progress,
+    list: &TaskList,
+    (end, note): (&TurnEnd, Option<&str>),
+) -> String {
     let (n_done, n_all) = (list.n_done(), list.tasks.len());
     let mut text = format!("\n**{}**\n- Done in this run: {}\n", Command::Implement, progress.done.len());
     text.push_str(&format!("- tasks.md: {n_done} of {n_all} done\n"));
     for (id, why) in &progress.failed {
         text.push_str(&format!("- {id} failed: {why}\n"));
+    }
+    if let Some(note) = note {
+        text.push_str(&format!("- {note}\n"));
     }
     if n_done < n_all {
         let why = match end {

@@ -9,7 +9,7 @@ use crow_acp::Spoken;
 use crow_core::{Failure, Part, ReportOutcome, SpeckitPart, TurnEnd, Update};
 use crow_speckit::{
     Answer, Aside, Baseline, ChangeWatch, Command, Done, Feature, Guard, Hold, Invocation, Snapshot,
-    SpeckitError, When, check_needs, flip, needs_of,
+    SpeckitError, When, check_needs, flip, needs_of, unfilled_constitution,
 };
 use crow_tools::Keeper;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ use crate::speckit::record::{Record, off};
 use crate::speckit::report;
 use crate::speckit::scope::{Desk, Scope};
 use crate::speckit::source::Source;
-use crate::speckit::step::{Step, hidden};
+use crate::speckit::step::{Step, failed, hidden};
 use crate::speckit::tools;
 use crate::{spoken, undo};
 
@@ -396,7 +396,9 @@ async fn implemented(step: &Step<'_>, talk: &mut Conversation, words: Words<'_>)
         end = other;
     }
     let outcome = if progress.is_as_asked { ReportOutcome::Done } else { ReportOutcome::Left };
-    let text = report::implemented(&progress, &list, &end);
+    let project = step.ground.project.clone();
+    let unfilled = off(move || unfilled_constitution(&project)).await.map_err(failed)?;
+    let text = report::implemented(&progress, &list, (&end, unfilled.as_deref()));
     // A run of tasks that stopped goes on first.
     let next = if is_whole { Command::Implement.next() } else { &[Command::Implement] };
     step.report((text, report::handoffs(next)), outcome, talk).await?;

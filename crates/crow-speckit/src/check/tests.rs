@@ -48,3 +48,28 @@ fn ticks_that_a_new_list_lost_are_counted() {
     assert!(before.ticks_gone(&feature).unwrap().unwrap().contains("3 of 3"));
     assert_eq!(Baseline::default().ticks_gone(&feature).unwrap(), None);
 }
+
+/// What the report of a step says of a constitution, by the steps.
+#[track_caller]
+fn check_constitution_line(constitution: Option<&str>, expected: &str) {
+    let files: Vec<(&str, &str)> = [("specs/001-a/spec.md", "x")]
+        .into_iter()
+        .chain(constitution.map(|text| (".specify/memory/constitution.md", text)))
+        .collect();
+    let (_folder, project) = project(&files);
+    let feature = Feature::at(project.place("specs/001-a"));
+    for command in Command::ALL.into_iter().filter(|command| *command != Command::Constitution) {
+        let lines = came_to(&project, Some(&feature), (command, "2026-01-31")).unwrap();
+        let said: Vec<String> = lines.into_iter().filter(|line| line.contains("constitution")).collect();
+        assert_eq!(said.join("\n"), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_constitution_that_is_not_filled_in_is_reported() {
+    let said = ".specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)";
+    check_constitution_line(Some("# [PROJECT_NAME] Constitution\n"), said);
+    check_constitution_line(Some("\n"), said);
+    check_constitution_line(Some("# Photos Constitution\n\nTests first.\n"), "");
+    check_constitution_line(None, "");
+}

@@ -53,7 +53,7 @@ fn what_is_no_option_is_text() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --number 7 --short-name "Own Name" --x y --…
             = end_turn
             > tree
