@@ -115,7 +115,7 @@ pub(crate) fn check_markers(before: &str, after: &str) -> Vec<Problem> {
 
 /// What became of the part of a checklist that reviewers own.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ReviewOutcome {
+pub enum ReviewOutcome {
     /// It is there as it was.
     Whole,
     /// Boxes were changed; this is the text with them as they were, and those of new items empty.
@@ -126,7 +126,7 @@ pub(crate) enum ReviewOutcome {
 
 /// Says what became of a reviewed checklist in a text that was written over it. Lines between those that were there are no
 /// loss.
-pub(crate) fn keep_reviewed(before: &str, after: &str) -> ReviewOutcome {
+pub fn keep_reviewed(before: &str, after: &str) -> ReviewOutcome {
     let Some(pairs) = pair(before, after) else { return ReviewOutcome::Lost };
     let (visible_before, visible_after) = (markdown::visible(before), markdown::visible(after));
     let boxes_before: Vec<Option<ItemBox>> = markdown::lines(&visible_before).map(box_of).collect();

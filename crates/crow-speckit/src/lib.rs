@@ -45,7 +45,7 @@ mod tasks;
 
 pub use agent_context::AgentContext;
 pub use check::{Baseline, came_to, check, unfilled_constitution};
-pub use checklist::REQUIREMENTS;
+pub use checklist::{REQUIREMENTS, ReviewOutcome, keep_reviewed};
 pub use choosing::deciding_files;
 pub use clarifications::add_clarification;
 pub use command::{About, Asked, Command, Invocation, Naming};
