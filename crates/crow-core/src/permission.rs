@@ -4,12 +4,14 @@ mod command;
 mod deny;
 mod folders;
 mod harmless;
+mod names;
 mod paths;
 mod programs;
 mod risks;
 mod rules;
 mod sandboxed;
 mod scripts;
+mod variables;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -7,64 +7,20 @@ mod expand;
 mod lex;
 mod parse;
 mod redirect;
+mod rough;
+mod word;
 mod wrap;
 
 use std::fmt::Write as _;
 
+pub use self::rough::rough_words;
+pub use self::word::{Extent, Piece, Word};
 pub use self::wrap::{Inner, Through};
 
 /// Why a line was not understood; a sentence without its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotUnderstood(pub &'static str);
-
-/// How much of a word is known before it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Extent {
-    /// All of it.
-    Whole,
-    /// All but where the home folder is, which stands as `~`.
-    Home,
-    /// How it begins; it may become several words that all begin so.
-    Begins,
-    /// Nothing: it may become any words, or none.
-    Splits,
-}
-
-/// A word of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
-    /// The word without its quotes, as far as it is known.
-    pub text: String,
-    /// How far that is.
-    pub extent: Extent,
-}
-
-impl Word {
-    /// A word that is known.
-    pub fn known(text: impl Into<String>) -> Self {
-        Self { text: text.into(), extent: Extent::Whole }
-    }
-
-    /// Words that are not known.
-    pub fn unknown() -> Self {
-        Self { text: String::new(), extent: Extent::Splits }
-    }
-
-    /// Shows the word when all of it is known.
-    pub fn whole(&self) -> Option<&str> {
-        (self.extent == Extent::Whole).then_some(self.text.as_str())
-    }
-
-    /// Tells whether what is not known may turn it into an option.
-    pub fn may_be_option(&self) -> bool {
-        match self.extent {
-            Extent::Whole | Extent::Home => false,
-            Extent::Begins => self.text.is_empty(),
-            Extent::Splits => true,
-        }
-    }
-}
 
 /// A variable that is set, for one command or from there on.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use super::deny::{self, Found};
 use super::folders::{Way, way};
-use super::paths::{Place, Target, is_git, is_inside, is_secret, may_be_git, may_be_secret};
+use super::names::{may_name_folder, may_name_git, may_name_secret};
+use super::paths::{Place, Target, is_git, is_inside, is_secret, may_begin_protected};
 use super::programs::Does;
 use super::risks::{Risk, base, covered, interprets, is_input, reads_program, risks};
 use super::rules::Rules;
-use super::{Grant, Grants, Law, Mode, Verdict, harmless};
+use super::variables::Variables;
+use super::{Grant, Grants, Law, Mode, Roots, Verdict, harmless};
 use crate::shell::{self, Direction, Redirection, Simple, Through, Word};
 
 /// Why a line is asked; `None` when nothing allows it and nothing stands against it either.
@@ -34,7 +36,9 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     };
     let all = all(&commands);
     let way = way(law, &all);
-    let court = Court { law, grants, place: Place { cwd: way.cwd(law), resolve: law.resolve }, all, way };
+    let variables = Variables::collect(&all, way.cwd(law));
+    let place = Place { cwd: way.cwd(law), resolve: law.resolve };
+    let court = Court { law, grants, place, all, way, variables };
     let perhaps = match court.denied() {
         Err(verdict) => return verdict,
         Ok(perhaps) => perhaps,
@@ -103,6 +107,7 @@ struct Court<'a> {
     all: Vec<&'a Simple>,
     place: Place<'a>,
     way: Way,
+    variables: Variables,
 }
 
 impl Court<'_> {
@@ -186,17 +191,9 @@ impl Court<'_> {
         words.find(|word| self.is_guarded(word, access)).map(|word| word.text)
     }
 
-    /// Tells whether a word names what is protected, or may name it.
+    /// Whether a word names what is protected, or may name it.
     fn is_guarded(&self, word: &Word, access: Access) -> bool {
-        let roots = self.law.roots;
-        let changes = access == Access::Changes;
-        if (changes && may_be_git(word)) || may_be_secret(word, &self.place, roots) {
-            return true;
-        }
-        match self.place.target(word) {
-            Target::Nowhere => false,
-            Target::At(path) | Target::Unknown(path) => is_secret(&path, roots) || (changes && is_git(&path)),
-        }
+        self.variables.readings(word).iter().any(|word| is_guarded(word, access, &self.place, self.law.roots))
     }
 
     /// Tells whether something in the line runs what no deny rule could see.
@@ -329,6 +326,20 @@ impl Court<'_> {
     }
 }
 
+/// Whether one reading of a word names what is protected, or may name it.
+fn is_guarded(word: &Word, access: Access, place: &Place<'_>, roots: &Roots) -> bool {
+    let changes = access == Access::Changes;
+    if !word.rest.is_empty() {
+        return may_name_secret(word, roots)
+            || may_begin_protected(word, place, roots)
+            || (changes && (may_name_git(word) || may_name_folder(word, &roots.repository)));
+    }
+    match place.target(word) {
+        Target::Nowhere => false,
+        Target::At(path) | Target::Unknown(path) => is_secret(&path, roots) || (changes && is_git(&path)),
+    }
+}
+
 /// The words that name files a command writes to by its redirections; `tee` is one as well.
 fn outputs(simple: &Simple) -> Vec<&Word> {
     let redirected = simple.redirections.iter().filter(|redirection| redirection.direction == Direction::Out);
@@ -366,15 +377,16 @@ fn changes(simple: &Simple) -> bool {
     program.is_some_and(|program| WRITERS.contains(&program)) || risks(&simple.words).iter().any(writes)
 }
 
-/// Shows the values that may be in a word, as in `of=FILE`, `--file=FILE` and `-tFILE`.
+/// Lists the values that may be in a word, as in `of=FILE`, `--file=FILE` and `-tFILE`.
 fn values(word: &Word) -> Vec<Word> {
     let text = word.text.as_str();
-    let mut values = vec![text.split_once('=').map_or(text, |(_, value)| value)];
-    if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
-        values.extend(bundle.get(1..));
-        values.push(bundle.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()));
+    let mut starts = vec![text.find('=').map_or(0, |place| place + 1)];
+    if text.starts_with('-') && !text.starts_with("--") {
+        starts.extend(text.char_indices().nth(2).map(|(place, _)| place));
+        let letters = text[1..].trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+        starts.push(text.len() - letters.len());
     }
-    values.into_iter().map(|text| Word { text: text.to_owned(), extent: word.extent }).collect()
+    starts.into_iter().map(|start| word.without_prefix(start)).collect()
 }
 
 fn shown(simple: &Simple) -> String {

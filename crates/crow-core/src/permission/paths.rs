@@ -107,31 +107,15 @@ pub(super) fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Tells whether a path of which only the beginning is known may lead to what `.git` holds.
-pub(super) fn may_be_git(word: &Word) -> bool {
-    last_known(word).is_some_and(|last| ".git".starts_with(&last))
-}
-
-/// Tells whether a path of which only the beginning is known may lead to a key or the configuration.
-pub(super) fn may_be_secret(word: &Word, place: &Place<'_>, roots: &Roots) -> bool {
-    let Some(last) = last_known(word) else { return false };
+/// Whether the known beginning of a word is how the path of a protected folder begins.
+pub(super) fn may_begin_protected(word: &Word, place: &Place<'_>, roots: &Roots) -> bool {
+    let last = word.text.rsplit('/').next().unwrap_or_default();
     let start = place.cwd.map_or_else(
         || word.text.clone(),
         |cwd| plain(&Path::new(cwd).join(&word.text)).display().to_string(),
     );
-    KEYS.iter().any(|key| key.starts_with(&last))
-        || roots.protected.iter().any(|protected| protected.starts_with(&start))
+    !last.is_empty() && roots.protected.iter().any(|protected| protected.starts_with(&start))
 }
-
-/// Shows the name that a word goes on with unknown letters in, when there is one.
-fn last_known(word: &Word) -> Option<String> {
-    let last = word.text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    (word.extent >= Extent::Begins && !last.is_empty()).then_some(last)
-}
-
-/// How the names of keys begin.
-const KEYS: &[&str] =
-    &[".env", ".netrc", "_netrc", ".ssh", ".gnupg", ".aws", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
 /// Recognises files that hold keys by their usual names.
 pub fn is_key(path: &str) -> bool {
@@ -175,7 +159,7 @@ fn folded(path: &str) -> PathBuf {
 
 /// Makes one of all names that some file system takes for the same: a disk from Windows or a Mac does not tell upper
 /// from lower case, leaves out dots and spaces at the end and marks that nobody sees, and opens streams behind a colon.
-fn fold(name: &str) -> String {
+pub(super) fn fold(name: &str) -> String {
     let visible = name.chars().filter(|&c| !is_invisible(c));
     let folded: String =
         visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();

@@ -1,13 +1,14 @@
 //! What a shell replaces: `$…`, backquotes and the text of here-documents. The commands in them are kept.
 
-use super::lex::{HereDocument, Reader, cut, push};
-use super::{Extent, NotUnderstood, Word};
+use super::lex::{HereDocument, Reader};
+use super::{Extent, NotUnderstood, Piece, Word};
 
 impl Reader<'_> {
     /// Reads what begins with `$`. `extent` is what an expansion leaves known of a word here.
     pub(super) fn dollar(&mut self, word: &mut Word, extent: Extent) -> Result<(), NotUnderstood> {
         self.at += 1;
         let mut extent = extent;
+        let mut piece = Piece::Unknown(None);
         match self.peek() {
             Some(b'(') if self.starts("((") => self.arithmetic()?,
             Some(b'(') => {
@@ -20,14 +21,18 @@ impl Reader<'_> {
                 if self.starts("{@") || self.starts("{*") {
                     extent = Extent::Splits;
                 }
-                self.parameter()?;
+                piece = self.parameter()?;
             }
             Some(b'@' | b'*') => {
                 extent = Extent::Splits;
                 self.at += 1;
             }
             Some(b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9') => self.at += 1,
-            Some(b'_' | b'a'..=b'z' | b'A'..=b'Z') => self.at += name_len(self.rest()),
+            Some(b'_' | b'a'..=b'z' | b'A'..=b'Z') => {
+                let name = &self.rest()[..name_len(self.rest())];
+                piece = Piece::Variable(name.to_owned());
+                self.at += name.len();
+            }
             Some(b'\'' | b'"') if extent == Extent::Splits => {
                 return Err(NotUnderstood("has a quote after a dollar"));
             }
@@ -36,11 +41,11 @@ impl Reader<'_> {
                 return Err(NotUnderstood("has a dollar at the end of a line"));
             }
             _ => {
-                push(word, '$');
+                word.push('$');
                 return Ok(());
             }
         }
-        cut(word, extent);
+        word.push_unknown(piece, extent);
         Ok(())
     }
 
@@ -57,7 +62,7 @@ impl Reader<'_> {
     }
 
     /// Reads `{…}` after a dollar: a name, perhaps with a plain text to use instead or to cut off.
-    fn parameter(&mut self) -> Result<(), NotUnderstood> {
+    fn parameter(&mut self) -> Result<Piece, NotUnderstood> {
         let odd = NotUnderstood("has an unusual parameter");
         let end = self.rest().find('}').ok_or(odd)?;
         let inside = &self.rest()[1..end];
@@ -68,15 +73,19 @@ impl Reader<'_> {
             _ if name_len(inside) > 0 => &inside[name_len(inside)..],
             _ => return Err(odd),
         };
-        let text = [":-", ":+", ":?", "##", "%%", "-", "+", "?", "#", "%"]
-            .into_iter()
-            .find_map(|operator| after.strip_prefix(operator));
+        let split = |operator: &str| after.strip_prefix(operator);
+        let instead = [":-", ":+", "-", "+"].into_iter().find_map(split);
+        let text = instead.or_else(|| [":?", "##", "%%", "?", "#", "%"].into_iter().find_map(split));
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " ./-_*,:@%+".contains(letter);
         if !after.is_empty() && !text.is_some_and(|text| text.chars().all(is_plain)) {
             return Err(odd);
         }
         self.at += end + 1;
-        Ok(())
+        Ok(match instead {
+            Some(text) => Piece::Unknown(Some(text.to_owned())),
+            None if after.is_empty() && name_len(inside) > 0 => Piece::Variable(inside.to_owned()),
+            None => Piece::Unknown(None),
+        })
     }
 
     /// Reads a command in backquotes. With quotes or backslashes in it, shells disagree.
@@ -91,7 +100,7 @@ impl Reader<'_> {
         reader.n_substitutions = 1;
         self.commands.append(&mut reader.all()?);
         self.at += end + 1;
-        cut(word, extent);
+        word.push_unknown(Piece::Unknown(None), extent);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The place in the text, and words. Knows quotes; what `$` and backquotes mean is `expand`'s.
 
-use super::{Extent, NotUnderstood, Simple, Word};
+use super::{Extent, NotUnderstood, Piece, Simple, Word};
 
 /// Long enough for a file in a here-document, short enough to be read in a blink.
 const LEN_MAX: usize = 256 * 1024;
@@ -126,6 +126,8 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let mut lexed = Lexed { word: Word::known(""), is_quoted: false, is_continued: false };
         let mut may_brace = false;
+        // Where in the word a `[` stands whose `]` was not seen yet, as a count of its pieces.
+        let mut open_bracket = None;
         let mut last = '\0';
         while let Some(letter) = self.rest().chars().next().filter(|&letter| !ends_word(letter)) {
             match letter {
@@ -150,10 +152,19 @@ impl<'a> Reader<'a> {
                 '$' => self.dollar(&mut lexed.word, Extent::Splits)?,
                 '`' => self.backquoted(&mut lexed.word, Extent::Splits)?,
                 '~' if self.at == start => self.tilde(&mut lexed.word)?,
-                '~' if matches!(last, '=' | ':') => self.unknown(&mut lexed.word, Extent::Begins),
-                '*' | '?' => self.unknown(&mut lexed.word, Extent::Begins),
+                '~' if matches!(last, '=' | ':') => self.unknown(&mut lexed.word, Piece::Unknown(None)),
+                '*' | '?' => self.unknown(&mut lexed.word, Piece::Glob),
                 '[' if self.at != start || self.peek_bare() != "[" => {
-                    self.unknown(&mut lexed.word, Extent::Begins);
+                    self.unknown(&mut lexed.word, Piece::Glob);
+                    open_bracket = open_bracket.or(Some((lexed.word.rest.len(), self.at)));
+                }
+                ']' if let Some((n_pieces, inside)) = open_bracket
+                    && !matches!(&self.text[inside..self.at], "" | "!" | "^") =>
+                {
+                    self.at += 1;
+                    // All of it stands for one letter.
+                    lexed.word.rest.truncate(n_pieces);
+                    open_bracket = None;
                 }
                 ',' if may_brace => return Err(NotUnderstood("has braces that may stand for several words")),
                 '.' if may_brace && last == '.' => {
@@ -179,14 +190,14 @@ impl<'a> Reader<'a> {
     fn literal(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
         let letter = self.rest().chars().next().ok_or(NotUnderstood("ends in a backslash"))?;
         self.at += letter.len_utf8();
-        push(word, letter);
+        word.push(letter);
         Ok(())
     }
 
     /// Steps over a letter that makes the word unknown.
-    fn unknown(&mut self, word: &mut Word, extent: Extent) {
+    fn unknown(&mut self, word: &mut Word, piece: Piece) {
         self.at += 1;
-        cut(word, extent);
+        word.push_unknown(piece, Extent::Begins);
     }
 
     fn tilde(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
@@ -195,7 +206,7 @@ impl<'a> Reader<'a> {
             return Err(NotUnderstood("names someone's home folder"));
         }
         self.at += 1;
-        push(word, '~');
+        word.push('~');
         word.extent = Extent::Home;
         Ok(())
     }
@@ -206,7 +217,7 @@ impl<'a> Reader<'a> {
         if inside.contains('\n') {
             self.no_here_document()?;
         }
-        inside.chars().for_each(|letter| push(word, letter));
+        inside.chars().for_each(|letter| word.push(letter));
         self.at += end + 1;
         Ok(())
     }
@@ -225,7 +236,7 @@ impl<'a> Reader<'a> {
                 Some('\\') => {
                     self.at += 1;
                     if !matches!(self.peek(), Some(b'$' | b'`' | b'"' | b'\\')) {
-                        push(word, '\\');
+                        word.push('\\');
                     }
                     self.literal(word)?;
                 }
@@ -238,20 +249,6 @@ impl<'a> Reader<'a> {
             }
         }
     }
-}
-
-/// Adds to a word as long as all before is known.
-pub(super) fn push(word: &mut Word, letter: char) {
-    if word.extent <= Extent::Home {
-        word.text.push(letter);
-    }
-}
-
-/// Makes a word unknown from here on.
-pub(super) fn cut(word: &mut Word, extent: Extent) {
-    // A tilde in front is no known beginning any more.
-    let is_home = word.extent == Extent::Home;
-    word.extent = if is_home { Extent::Splits } else { word.extent.max(extent) };
 }
 
 /// Tells the letters that end a word unless they are quoted.

@@ -283,8 +283,7 @@ fn marks(options: &[Word]) -> Vec<&str> {
 /// Makes a word unknown from a mark on.
 fn blot(word: &mut Word, mark: &str) {
     if let Some(start) = word.text.find(mark) {
-        word.text.truncate(start);
-        word.extent = Extent::Begins;
+        word.forget_from(start);
     }
 }
 

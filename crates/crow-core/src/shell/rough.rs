@@ -1,0 +1,51 @@
+//! The words that may be in a line which was not understood: enough to see what it names, not what it does.
+
+use super::word::{Extent, Piece, Word};
+
+/// A longer line is not looked at; see [`rough_words`].
+const LEN_MAX: usize = 256 * 1024;
+
+/// Letters between brackets that are looked at.
+const BRACKET_MAX: usize = 256;
+
+/// Splits a line into what may be its words, whatever the shell makes of them: at blanks, operators, braces and `=`,
+/// with quotes and backslashes left out. Returns `None` if the line is too long for that.
+pub fn rough_words(line: &str) -> Option<Vec<Word>> {
+    if line.len() > LEN_MAX {
+        return None;
+    }
+    let splits = |letter: char| letter.is_whitespace() || letter.is_control() || ";&|<>(){}=,".contains(letter);
+    Some(line.split(splits).filter(|piece| !piece.is_empty()).map(word).collect())
+}
+
+fn word(text: &str) -> Word {
+    let mut word = Word::known("");
+    let mut letters = text.chars().peekable();
+    let mut n_letters = 0usize;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' | '"' | '\\' | '`' => {}
+            // `$'…'` and `$"…"` are quotes as well.
+            '$' if letters.peek().is_some_and(|next| matches!(next, '\'' | '"')) => {}
+            '$' => {
+                let mut name = String::new();
+                while let Some(next) = letters.next_if(|next| next.is_ascii_alphanumeric() || *next == '_') {
+                    name.push(next);
+                }
+                word.push_unknown(Piece::Variable(name), Extent::Begins);
+            }
+            '*' | '?' => word.push_unknown(Piece::Glob, Extent::Begins),
+            '[' if letters.clone().take(BRACKET_MAX).any(|next| next == ']') => {
+                letters.by_ref().find(|next| *next == ']');
+                word.push_unknown(Piece::Glob, Extent::Begins);
+            }
+            '~' if n_letters == 0 => {
+                word.push('~');
+                word.extent = Extent::Home;
+            }
+            letter => word.push(letter),
+        }
+        n_letters += 1;
+    }
+    word
+}
