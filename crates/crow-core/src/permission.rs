@@ -1,17 +1,21 @@
 //! Who may do what without asking. One question, one answer; asking is somebody else's work.
 
 mod command;
+mod denials;
 mod deny;
+mod equal;
 mod folders;
 mod harmless;
 mod names;
 mod paths;
 mod programs;
+mod protected;
 mod risks;
 mod rules;
 mod sandboxed;
 mod scripts;
 mod variables;
+mod written;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -173,15 +177,17 @@ pub struct Law<'a> {
 
 /// Judges a call of a tool by the law, what was granted, and what it would touch.
 pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Verdict {
-    let called = match &facets.touch {
-        Touch::Calls { server, tool } => Some((server.as_str(), tool.as_str())),
-        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) | Touch::Runs(_) => None,
-        Touch::Fetches { .. } | Touch::Searches => None,
+    let (server, own_name) = match &facets.touch {
+        Touch::Calls { server, tool } => (Some(server.as_str()), tool.as_str()),
+        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) | Touch::Runs(_) => (None, tool),
+        Touch::Fetches { .. } | Touch::Searches => (None, tool),
     };
-    if let Some(rule) = Rules::tool(&law.rules.deny, tool, called) {
+    // To forbid, the name that the server itself gives counts as well. To allow, only what the model sees does: a
+    // server may call its tools by any name.
+    if let Some(rule) = Rules::tool(&law.rules.deny, &[tool, own_name], server) {
         return forbidden(rule);
     }
-    let is_allowed = Rules::tool(&law.rules.allow, tool, called).is_some();
+    let is_allowed = Rules::tool(&law.rules.allow, &[tool], server).is_some();
     match &facets.touch {
         Touch::Nothing => Verdict::Allow,
         Touch::Reads(paths) => {

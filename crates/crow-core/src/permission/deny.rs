@@ -1,6 +1,10 @@
 //! Whether a forbidden command is in a command. Lenient: whatever may be it, counts.
 
-use super::risks::base;
+use std::borrow::Cow;
+
+use super::equal::{same_options, usual_words};
+use super::programs::Does;
+use super::risks::{base, reads_program, risks};
 use crate::shell::{Extent, Simple, Word};
 
 /// Whether something is so.
@@ -26,14 +30,18 @@ const MENTIONS_MAX: usize = 100;
 
 /// Looks for a rule's words in a command, also behind a program that nobody knows.
 pub(super) fn found(rule: &[String], simple: &Simple) -> Found {
-    let found = among(rule, &simple.words);
-    if found == Found::No && may_run(rule, simple) { Found::Perhaps } else { found }
+    let rule: Vec<Word> = rule.iter().map(Word::known).collect();
+    let rule: Vec<String> = usual_words(&rule).into_iter().map(|word| word.into_owned().text).collect();
+    let found = among(&rule, &simple.words);
+    if found == Found::No && may_run(&rule, simple) { Found::Perhaps } else { found }
 }
 
-/// Tells whether a program may run the forbidden command out of its words.
+/// Whether a program may run the forbidden command out of its words, or out of the text that is its input.
 fn may_run(rule: &[String], simple: &Simple) -> bool {
     let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
-    if READERS.contains(&program) {
+    let runs = risks(&simple.words).iter().any(|risk| risk.does == Does::Runs);
+    let is_fed = reads_program(&simple.words);
+    if READERS.contains(&program) && !runs && !is_fed {
         return false;
     }
     // What it is seen to run is judged by itself.
@@ -45,12 +53,18 @@ fn may_run(rule: &[String], simple: &Simple) -> bool {
             None => words.push(word.clone()),
         }
     }
-    let is_it = |at: &usize| {
-        let name = words[*at].whole().map(base);
-        name.is_some_and(|name| rule.first().is_some_and(|program| name.eq_ignore_ascii_case(base(program))))
-    };
+    let documents = simple.documents.iter().filter(|_| is_fed || runs);
+    words.extend(documents.flat_map(|document| pieces(document)).map(Word::known));
+    let Some(forbidden) = rule.first() else { return false };
+    let is_it =
+        |at: &usize| words[*at].whole().is_some_and(|name| base(name).eq_ignore_ascii_case(base(forbidden)));
     let places: Vec<usize> = (0..words.len()).filter(is_it).take(MENTIONS_MAX).collect();
-    places.len() == MENTIONS_MAX || places.into_iter().any(|at| among(rule, &words[at..]) != Found::No)
+    let is_mentioned =
+        places.len() == MENTIONS_MAX || places.into_iter().any(|at| among(rule, &words[at..]) != Found::No);
+    // The program itself, told to do it under another name.
+    let is_program = program.eq_ignore_ascii_case(base(forbidden));
+    let is_said = |part: &String| words.iter().any(|word| word.whole() == Some(part));
+    is_mentioned || (runs && is_program && rule.len() > 1 && rule[1..].iter().all(is_said))
 }
 
 /// Shows the words of a text that may be a command line.
@@ -61,6 +75,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 
 /// Looks for a rule's words among these: the program, its operands in order, its options anywhere.
 fn among(rule: &[String], words: &[Word]) -> Found {
+    let words = usual_words(words);
     let (Some(forbidden), Some(program)) = (rule.first(), words.first()) else { return Found::No };
     let is_program = match program.whole() {
         None => Found::Perhaps,
@@ -69,40 +84,49 @@ fn among(rule: &[String], words: &[Word]) -> Found {
     };
     let (options, operands): (Vec<&String>, Vec<&String>) =
         rule[1..].iter().partition(|word| is_option(word));
-    let parts = options.into_iter().map(|option| has_option(option, words));
-    parts.chain([has_operands(&operands, words)]).fold(is_program, Ord::min)
+    let parts = options.into_iter().map(|option| has_option(option, &words));
+    parts.chain([has_operands(&operands, &words)]).fold(is_program, Ord::min)
 }
 
 fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-fn has_option(option: &str, words: &[Word]) -> Found {
-    let arguments = words.get(1..).unwrap_or_default();
-    let is_bundle = !option.starts_with("--");
-    let is_it = |word: &Word| {
-        let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
-        // Long options may be abbreviated.
-        let is_short_for = name.len() > "--".len() && name.starts_with("--") && option.starts_with(name);
-        name == option || (is_short_for && !is_bundle)
-    };
-    // `-rf`, `-fr` and `-r -f` are the same.
-    let has_letter = |letter: char| {
-        arguments.iter().any(|word| {
-            let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
-            bundle.is_some_and(|bundle| bundle.contains(letter))
-        })
-    };
-    if arguments.iter().any(is_it) || (is_bundle && option.chars().skip(1).all(has_letter)) {
+/// Looks for an option, however it is spelled: `-rf`, `-fr`, `-r -f` and `--recursive --force` are the same.
+fn has_option(option: &str, words: &[Cow<'_, Word>]) -> Found {
+    let is_bundle = !option.starts_with("--") && option.chars().count() > 2;
+    let has_all =
+        || option.chars().skip(1).all(|letter| has_any(&same_options(words, &format!("-{letter}")), words));
+    if has_any(&same_options(words, option), words) || (is_bundle && has_all()) {
         return Found::Yes;
     }
-    let may_be =
-        |word: &Word| word.may_be_option() || (word.extent >= Extent::Begins && word.text.starts_with('-'));
-    if arguments.iter().any(may_be) { Found::Perhaps } else { Found::No }
+    let may_be = |word: &Cow<'_, Word>| {
+        word.may_be_option() || (word.extent >= Extent::Begins && word.text.starts_with('-'))
+    };
+    if words.iter().skip(1).any(may_be) { Found::Perhaps } else { Found::No }
+}
+
+/// Whether one of these options is among the words of a command.
+fn has_any(options: &[&str], words: &[Cow<'_, Word>]) -> bool {
+    let is_it = |word: &str, option: &str| {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        // Long options may be abbreviated.
+        let is_abbreviated = name.len() > "--".len() && name.starts_with("--") && option.starts_with(name);
+        let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+        let letter = option.strip_prefix('-').filter(|letter| letter.chars().count() == 1 && *letter != "-");
+        let is_bundled = letter.is_some_and(|letter| bundle.is_some_and(|bundle| bundle.contains(letter)));
+        name == option
+            || word == option
+            || is_abbreviated
+            || is_bundled
+            || (option == "+" && word.starts_with('+'))
+    };
+    let mut words = words.iter().skip(1);
+    words.any(|word| options.iter().any(|option| is_it(&word.text, option)))
 }
 
 /// Looks for operands right after the program or one another, but for options and their values in between.
-fn has_operands(operands: &[&String], words: &[Word]) -> Found {
+fn has_operands(operands: &[&String], words: &[Cow<'_, Word>]) -> Found {
     // Every place that may follow what was found so far; an option's value may look like an operand.
     let mut places = vec![1];
     let mut found = Found::Yes;

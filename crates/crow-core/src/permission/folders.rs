@@ -23,16 +23,25 @@ pub(super) enum Way {
     Anywhere,
 }
 
-impl Way {
-    /// Shows where the paths of the line begin, if that is known.
-    pub(super) fn cwd<'a>(self, law: &Law<'a>) -> Option<&'a str> {
-        law.roots.work.first().map(String::as_str).filter(|_| self == Self::Stays)
+/// Where a line goes, and every folder that it may be in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) way: Way,
+    /// Each change of folder may fail, so the first is where it begins. Only that one if it may go anywhere.
+    pub(super) places: Vec<PathBuf>,
+}
+
+impl Route {
+    /// Returns where the paths of the line begin, if that is known.
+    pub(super) fn cwd<'a>(&self, law: &Law<'a>) -> Option<&'a str> {
+        law.roots.work.first().map(String::as_str).filter(|_| self.way == Way::Stays)
     }
 }
 
 /// Finds out where a line goes.
-pub(super) fn way(law: &Law<'_>, commands: &[&Simple]) -> Way {
-    let Some(cwd) = law.roots.work.first() else { return Way::Anywhere };
+pub(super) fn route(law: &Law<'_>, commands: &[&Simple]) -> Route {
+    let Some(cwd) = law.roots.work.first() else { return Route { way: Way::Anywhere, places: Vec::new() } };
+    let anywhere = || Route { way: Way::Anywhere, places: vec![PathBuf::from(cwd)] };
     let mut places = vec![PathBuf::from(cwd)];
     let (mut way, mut n_changes) = (Way::Stays, 0);
     for simple in commands {
@@ -41,17 +50,19 @@ pub(super) fn way(law: &Law<'_>, commands: &[&Simple]) -> Way {
             continue;
         }
         n_changes += 1;
-        let Some(folder) = folder(simple).filter(|_| n_changes <= CHANGES_MAX) else { return Way::Anywhere };
+        let Some(folder) = folder(simple).filter(|_| n_changes <= CHANGES_MAX) else { return anywhere() };
         let mut reached: Vec<PathBuf> = places.iter().map(|place| place.join(folder)).collect();
         for place in &mut reached {
             way = way.max(one(law, place));
             *place = plain(place);
         }
-        places.append(&mut reached);
-        places.sort();
-        places.dedup();
+        for place in reached {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
     }
-    way
+    Route { way, places }
 }
 
 /// The folder of a `cd` that plainly names one.

@@ -36,6 +36,39 @@ pub(super) fn is_own_variable(name: &str) -> bool {
     is_setting(name) || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
+/// Variables that decide which programs are run or what they load, by their names or how these begin or end.
+const OF_PROGRAMS: &[&str] = &[
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PROMPT_COMMAND",
+    "PS4",
+    "CDPATH",
+    "PERL5OPT",
+    "PERL5LIB",
+    "PERLLIB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "MAKEFLAGS",
+    "JAVA_TOOL_OPTIONS",
+];
+const OF_PROGRAMS_BEGIN: &[&str] = &["LD_", "DYLD_", "GIT_", "PYTHON", "RUSTC", "CARGO_", "npm_config_"];
+const OF_PROGRAMS_END: &[&str] = &["PAGER", "EDITOR", "VISUAL", "BROWSER", "_WRAPPER", "_COMMAND", "ASKPASS"];
+
+/// Whether a variable decides which programs are run, or what they load.
+pub(super) fn names_program(name: &str) -> bool {
+    let is_known = OF_PROGRAMS.contains(&name)
+        || OF_PROGRAMS_BEGIN.iter().any(|start| name.starts_with(start))
+        || OF_PROGRAMS_END.iter().any(|end| name.ends_with(end));
+    is_known && !is_setting(name)
+}
+
 /// Tells whether a command is harmless by itself, but for where its output goes.
 pub(super) fn needs_no_rule(simple: &Simple) -> bool {
     let Some(program) = simple.words.first().and_then(Word::whole) else { return false };

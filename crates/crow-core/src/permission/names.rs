@@ -47,15 +47,6 @@ pub(super) fn may_name_key(word: &Word) -> bool {
     in_folder || names.last().is_some_and(|name| spells_any(name, KEY_FILES))
 }
 
-/// Whether a word may be the name of a key for all that is known of it, even if that is nothing.
-pub(super) fn cannot_rule_out_key(word: &Word) -> bool {
-    let names = names(word);
-    let spells = |name: &Vec<Part>, patterns: &[&str]| {
-        name.contains(&Part::Any) || patterns.iter().any(|pattern| n_letters_shared(name, pattern).is_some())
-    };
-    names.iter().any(|name| spells(name, KEY_FOLDERS)) || names.last().is_some_and(|name| spells(name, KEY_FILES))
-}
-
 /// Whether a word may spell a path into a Git repository's own folder, judged by what is known of it.
 pub(super) fn may_name_git(word: &Word) -> bool {
     names(word).iter().any(|name| spells_any(name, GIT_FOLDERS))
@@ -66,9 +57,11 @@ pub(super) fn may_name_git(word: &Word) -> bool {
 pub(super) fn may_name_folder(word: &Word, folders: &[String]) -> bool {
     let names = names(word);
     let Some(unknown) = names.iter().rposition(|name| !name.iter().all(is_letter)) else { return false };
-    let known: Vec<String> = names[unknown + 1..].iter().map(|name| text(name)).map(|name| fold(&name)).collect();
+    let known: Vec<String> =
+        names[unknown + 1..].iter().map(|name| text(name)).map(|name| fold(&name)).collect();
     let is_end = |n_names: usize, folder: &String| {
-        let mut tail = Path::new(folder).components().rev().map(|part| fold(&part.as_os_str().to_string_lossy()));
+        let mut tail =
+            Path::new(folder).components().rev().map(|part| fold(&part.as_os_str().to_string_lossy()));
         known[..n_names].iter().rev().all(|name| tail.next().as_ref() == Some(name))
     };
     (1..=known.len()).any(|n_names| folders.iter().any(|folder| is_end(n_names, folder)))
@@ -90,7 +83,9 @@ fn names(word: &Word) -> Vec<Vec<Part>> {
     word.text.chars().flat_map(char::to_lowercase).map(Part::Letter).for_each(&mut add);
     for piece in &word.rest {
         match piece {
-            Piece::Known(text) => text.chars().flat_map(char::to_lowercase).map(Part::Letter).for_each(&mut add),
+            Piece::Known(text) => {
+                text.chars().flat_map(char::to_lowercase).map(Part::Letter).for_each(&mut add);
+            }
             Piece::Glob => add(Part::Glob),
             Piece::Variable(_) | Piece::Unknown(_) => add(Part::Any),
         }
@@ -116,7 +111,8 @@ fn text(name: &[Part]) -> String {
 fn spells_any(name: &[Part], patterns: &[&str]) -> bool {
     if name.iter().all(is_letter) {
         let name: Vec<Part> = fold(&text(name)).chars().map(Part::Letter).collect();
-        return patterns.iter().any(|pattern| n_letters_shared(&name, pattern).is_some()) && !is_example(&name);
+        return patterns.iter().any(|pattern| n_letters_shared(&name, pattern).is_some())
+            && !is_example(&name);
     }
     // Behind something that may be anything, one letter says too little: `$name.$ending`.
     let n_needed = if name.first().is_some_and(is_letter) { 1 } else { 2 };
@@ -130,7 +126,8 @@ fn spells_any(name: &[Part], patterns: &[&str]) -> bool {
 /// Whether a name says that what is in the file are examples.
 fn is_example(name: &[Part]) -> bool {
     let name = text(name);
-    name.starts_with(".env.") && [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end))
+    name.starts_with(".env.")
+        && [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end))
 }
 
 /// Finds out whether a name and a pattern can be the same text, and how many known letters of the name can at the
@@ -187,16 +184,6 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(may_name_key(&word(text)), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_ruled_out() {
-        for text in ["*", "$x", "s*", "?*", "sub/*", "\"$D/a\"", ".*"] {
-            assert!(cannot_rule_out_key(&word(text)), "{text}");
-        }
-        for text in ["*.rs", "src/*.txt", "README*.md", "a*.c", "Cargo.*ml"] {
-            assert!(!cannot_rule_out_key(&word(text)), "{text}");
         }
     }
 

@@ -74,8 +74,9 @@ pub(super) const VALUED: &[(&str, &str)] = &[
 ];
 
 /// Programs that read a single dash and several letters as one option.
-pub(super) const UNBUNDLED: &[&str] =
-    &["go", "find", "gfind", "java", "gcc", "cc", "clang", "g++", "c++", "clang++", "sqlite", "lua"];
+pub(super) const UNBUNDLED: &[&str] = &[
+    "go", "find", "gfind", "openssl", "java", "gcc", "cc", "clang", "g++", "c++", "clang++", "sqlite", "lua",
+];
 
 /// Options in front of a subcommand that have no value.
 pub(super) const LONE: &[&str] = &[
@@ -102,10 +103,6 @@ pub(super) const PASSED: &[(&str, &str)] = &[
 
 /// Programs that read no option after `--`.
 pub(super) const ENDED: &[&str] = &["git", "rg", "sort", "gsort"];
-
-/// Shells and interpreters: a file they are given is a program that nobody saw.
-pub(super) const INTERPRETERS: &str = "sh bash dash ash zsh fish ksh mksh csh tcsh rbash pwsh powershell \
-     osascript python pypy ipython node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript R julia";
 
 /// Other programs, and subcommands of git, whose input says what they do.
 pub(super) const FED: &str =
@@ -212,6 +209,7 @@ pub(super) const ROWS: &[Row] = &[
     writes("install", "-t --target-directory", "writes to a place of its choice"),
     runs("install", "--strip-program", "runs another program"),
     writes("truncate shred", "*", "destroys what a file holds"),
+    writes("openssl", "-out -keyout -writerand -CAserial", "writes to a file of its choice"),
     // Network.
     writes(
         "curl",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::paths::plain;
 use super::programs::{
-    Does, ENDED, FED, FED_GIT, HARMLESS, INTERPRETERS, LONE, PASSED, ROWS, Row, UNBUNDLED, VALUED, Where,
+    Does, ENDED, FED, FED_GIT, HARMLESS, LONE, PASSED, ROWS, Row, UNBUNDLED, VALUED, Where,
 };
 use super::scripts;
 use crate::shell::{Extent, Word};
@@ -61,15 +61,6 @@ pub(super) fn reads_program(words: &[Word]) -> bool {
             && subcommands.any(|(_, word)| FED_GIT.split(' ').any(|fed| fed == word.text))
     };
     is_fed || rows.iter().any(feeds) || is_git()
-}
-
-/// Tells whether a command runs a file that nobody saw.
-pub(super) fn interprets(words: &[Word]) -> bool {
-    let Some(program) = words.first().and_then(Word::whole) else { return false };
-    let command = Command::new(words, program, &[]);
-    let Some((file, _)) = command.operands().next() else { return false };
-    let is_module = command.module().is_some_and(|(at, _)| at <= file);
-    INTERPRETERS.split(' ').any(|name| name == command.program) && !is_module
 }
 
 /// Counts the words a rule covers at the beginning of a command; it need not name options that change nothing.

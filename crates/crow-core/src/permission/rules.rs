@@ -172,13 +172,18 @@ fn command(text: &str) -> Result<Vec<String>, BadRule> {
 }
 
 impl Rules {
-    /// Finds the rule that covers a tool by its name or its server.
-    pub(super) fn tool<'a>(rules: &'a [Rule], tool: &str, called: Option<(&str, &str)>) -> Option<&'a Rule> {
+    /// Finds the rule that covers a tool by one of its names or its server.
+    pub(super) fn tool<'a>(rules: &'a [Rule], names: &[&str], server: Option<&str>) -> Option<&'a Rule> {
         rules.iter().find(|rule| match &rule.covers {
-            Covers::Tool(name) => name == tool || called.is_some_and(|(_, tool)| name == tool),
-            Covers::Server(name) => called.is_some_and(|(server, _)| name == server),
+            Covers::Tool(name) => names.contains(&name.as_str()),
+            Covers::Server(name) => server == Some(name),
             Covers::Path(_) | Covers::Command(_) => false,
         })
+    }
+
+    /// Whether some file must not be changed.
+    pub(super) fn denies_paths(&self) -> bool {
+        self.deny.iter().any(|rule| matches!(rule.covers, Covers::Path(_)))
     }
 
     /// Shows the words of the rules about commands.

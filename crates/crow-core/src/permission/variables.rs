@@ -18,8 +18,10 @@ impl Variables {
     pub(super) fn collect(commands: &[&Simple], cwd: Option<&str>) -> Self {
         let mut values: BTreeMap<String, Vec<Word>> = BTreeMap::new();
         let mut add = |name: &str, value: Word| values.entry(name.to_owned()).or_default().push(value);
-        for Assignment { name, value } in commands.iter().flat_map(|simple| &simple.assignments) {
-            add(name, value.clone());
+        for simple in commands {
+            for Assignment { name, value } in given(simple) {
+                add(name, value.clone());
+            }
         }
         add("HOME", Word { text: "~".into(), extent: Extent::Home, rest: Vec::new() });
         if let Some(cwd) = cwd {
@@ -30,17 +32,19 @@ impl Variables {
 
     /// Lists what a word may be: itself, and with each of the values that its variables are given in the line.
     pub(super) fn readings(&self, word: &Word) -> Vec<Word> {
-        let mut readings = vec![Word { text: word.text.clone(), extent: word.extent, rest: Vec::new() }];
         if word.rest.is_empty() {
-            return readings;
+            return vec![word.clone()];
         }
+        let is_home = word.text == "~" || word.text.starts_with("~/");
+        let extent = if is_home { Extent::Home } else { Extent::Whole };
+        let mut readings = vec![Word { text: word.text.clone(), extent, rest: Vec::new() }];
         for piece in &word.rest {
             let values = self.values_of(piece);
             let longer = readings.iter().flat_map(|reading| values.iter().map(|value| join(reading, value)));
-            readings = longer.take(READINGS_MAX).collect();
+            readings = longer.take(READINGS_MAX + 1).collect();
         }
-        if !readings.contains(word) {
-            readings.push(word.clone());
+        if readings.len() > READINGS_MAX {
+            return vec![word.clone()];
         }
         readings
     }
@@ -59,6 +63,21 @@ impl Variables {
                 None => vec![same()],
             },
         }
+    }
+}
+
+/// The assignments of a command. A loop over a list begins with one of something unknown, which the values replace.
+fn given(simple: &Simple) -> &[Assignment] {
+    match simple.assignments.as_slice() {
+        [first, values @ ..]
+            if !values.is_empty()
+                && simple.words.is_empty()
+                && first.value == Word::unknown()
+                && values.iter().all(|value| value.name == first.name) =>
+        {
+            values
+        }
+        assignments => assignments,
     }
 }
 
@@ -83,10 +102,9 @@ fn join(front: &Word, back: &Word) -> Word {
             // A home folder behind other text is only text.
             let is_start = joined.text.is_empty();
             joined.text.push_str(&back.text);
-            joined.extent = match back.extent {
-                Extent::Home if !is_start => joined.extent,
-                extent => joined.extent.max(extent),
-            };
+            if back.extent != Extent::Home || is_start {
+                joined.extent = joined.extent.max(back.extent);
+            }
         }
         Some(Piece::Known(text)) => text.push_str(&back.text),
         Some(Piece::Glob | Piece::Variable(_) | Piece::Unknown(_)) if back.text.is_empty() => {}

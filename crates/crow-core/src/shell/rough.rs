@@ -14,7 +14,8 @@ pub fn rough_words(line: &str) -> Option<Vec<Word>> {
     if line.len() > LEN_MAX {
         return None;
     }
-    let splits = |letter: char| letter.is_whitespace() || letter.is_control() || ";&|<>(){}=,".contains(letter);
+    let splits =
+        |letter: char| letter.is_whitespace() || letter.is_control() || ";&|<>(){}=,".contains(letter);
     Some(line.split(splits).filter(|piece| !piece.is_empty()).map(word).collect())
 }
 

@@ -259,11 +259,11 @@ fn tools_of_servers_are_judged_by_server_and_name() {
         &call,
         &grants,
         &expect![[r#"
-        ask: allow
-        accept-edits: allow
-        plan: allow
-        auto: allow
-    "#]],
+            ask: ask, always search of docs
+            accept-edits: ask, always search of docs
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check_ruled(
         "allow: tool(docs_search); deny: mcp(docs)",

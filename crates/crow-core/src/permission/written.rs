@@ -1,0 +1,158 @@
+//! Which words of a command name files that it changes.
+
+use super::programs::Does;
+use super::risks::{base, risks};
+use crate::shell::{Direction, Simple, Word};
+
+/// Programs that change the files they are given, all of them.
+const CHANGE_ALL: &[&str] = &[
+    "rm",
+    "rmdir",
+    "unlink",
+    "mv",
+    "tee",
+    "truncate",
+    "shred",
+    "chmod",
+    "chown",
+    "chgrp",
+    "touch",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "patch",
+    "gzip",
+    "gunzip",
+    "bzip2",
+    "bunzip2",
+    "xz",
+    "unxz",
+    "zstd",
+    "unzstd",
+    "compress",
+    "dos2unix",
+    "unix2dos",
+    "setfacl",
+    "chattr",
+    "setfattr",
+    "fallocate",
+];
+
+/// Programs that change the last file they are given, or make a file of the same name in the last folder.
+const CHANGE_LAST: &[&str] = &["cp", "ln", "link", "install", "rsync", "scp"];
+
+/// Editors of streams, which change the files they are given when they are told to.
+const CHANGE_IN_PLACE: &[&str] = &["sed", "gsed", "perl", "ruby", "awk", "gawk", "mawk", "nawk"];
+
+/// Whether a program changes files that it is given, if it is told to.
+pub(super) fn changes_files(program: &str) -> bool {
+    [CHANGE_ALL, CHANGE_LAST, CHANGE_IN_PLACE, &["dd"]].iter().any(|programs| programs.contains(&program))
+}
+
+/// What a command does to the files that its words name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    /// It changes these.
+    pub(super) certain: Vec<Word>,
+    /// It may change these.
+    pub(super) possible: Vec<Word>,
+}
+
+/// Finds the files that a command changes: those of its redirections, and those of its words.
+pub(super) fn written(simple: &Simple) -> Written {
+    let redirected = simple.redirections.iter().filter(|redirection| redirection.direction == Direction::Out);
+    let mut written = Written {
+        certain: redirected.map(|redirection| redirection.target.clone()).collect(),
+        possible: Vec::new(),
+    };
+    let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
+    let writes = risks(&simple.words).iter().any(|risk| risk.does == Does::Writes);
+    let operands: Vec<&Word> =
+        simple.words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
+    let options = simple.words.iter().skip(1).filter(|word| word.text.starts_with('-'));
+    if CHANGE_ALL.contains(&program) {
+        written.certain.extend(operands.into_iter().cloned());
+    } else if CHANGE_LAST.contains(&program) {
+        match target_folder(simple) {
+            Some(folder) => {
+                written.possible.extend(operands.iter().filter_map(|source| inside(&folder, source)));
+            }
+            None => {
+                let split = operands.split_last();
+                written.certain.extend(split.map(|(last, _)| (*last).clone()));
+                let inner = split
+                    .iter()
+                    .flat_map(|(last, sources)| sources.iter().filter_map(|source| inside(last, source)));
+                written.possible.extend(inner);
+            }
+        }
+        written.possible.extend(options.flat_map(values));
+    } else if writes || (CHANGE_IN_PLACE.contains(&program) && is_in_place(simple)) || program == "dd" {
+        written.certain.extend(operands.iter().flat_map(|word| values(word)));
+        written.possible.extend(options.flat_map(values));
+    } else if program == "git" {
+        written.possible.extend(of_git(simple, &operands));
+    }
+    written
+}
+
+/// Finds what Git changes of the files it is given, and of its own configuration.
+fn of_git(simple: &Simple, operands: &[&Word]) -> Vec<Word> {
+    // What it takes out of its own store, it puts in place of files.
+    const CHANGE: &[&str] = &["checkout", "restore", "mv", "rm", "clean", "stash", "apply", "am", "reset"];
+    const READ: &[&str] =
+        &["get", "list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"];
+    let Some(subcommand) = operands.first().and_then(|word| word.whole()) else { return Vec::new() };
+    if CHANGE.contains(&subcommand) {
+        return operands[1..].iter().map(|word| (*word).clone()).collect();
+    }
+    let reads = simple.words.iter().any(|word| word.whole().is_some_and(|word| READ.contains(&word)));
+    // One name alone asks for its value.
+    let is_change = subcommand == "config" && !reads && simple.words.len() > 3;
+    if is_change { vec![Word::known(".git/config")] } else { Vec::new() }
+}
+
+/// The folder that `-t` or `--target-directory` names.
+fn target_folder(simple: &Simple) -> Option<Word> {
+    let at = simple
+        .words
+        .iter()
+        .position(|word| word.text.starts_with("-t") || word.text.starts_with("--target"))?;
+    let word = &simple.words[at];
+    match word.text.as_str() {
+        "-t" => simple.words.get(at + 1).cloned(),
+        text if text.starts_with("--") => match text.find('=') {
+            Some(place) => Some(word.without_prefix(place + 1)),
+            None => simple.words.get(at + 1).cloned(),
+        },
+        _ => Some(word.without_prefix("-t".len())),
+    }
+}
+
+/// Whether an editor of streams is told to change its files.
+fn is_in_place(simple: &Simple) -> bool {
+    let is_it = |word: &Word| {
+        let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+        bundle.is_some_and(|bundle| bundle.contains(['i', 'I'])) || word.text.starts_with("--in")
+    };
+    simple.words.iter().skip(1).any(is_it)
+}
+
+/// The file that a source becomes in a folder.
+fn inside(folder: &Word, source: &Word) -> Option<Word> {
+    let folder = folder.whole()?;
+    let name = source.whole()?.trim_end_matches('/').rsplit('/').next()?;
+    Some(Word::known(format!("{}/{name}", folder.trim_end_matches('/'))))
+}
+
+/// Lists the values that may be in a word, as in `of=FILE`, `--file=FILE` and `-tFILE`.
+pub(super) fn values(word: &Word) -> Vec<Word> {
+    let text = word.text.as_str();
+    let mut starts = vec![text.find('=').map_or(0, |place| place + 1)];
+    if text.starts_with('-') && !text.starts_with("--") {
+        starts.extend(text.char_indices().nth(2).map(|(place, _)| place));
+        let letters = text[1..].trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+        starts.push(text.len() - letters.len());
+    }
+    starts.into_iter().map(|start| word.without_prefix(start)).collect()
+}
