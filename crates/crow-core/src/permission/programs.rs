@@ -109,6 +109,69 @@ pub(super) const FED: &str =
     "patch cpio at batch crontab bc dc gdb lldb psql mysql sqlite ed ex xargs parallel code pdb";
 pub(super) const FED_GIT: &str = "apply am fast-import update-ref";
 
+/// Long options that do the same in most programs that have them, by how they begin.
+pub(super) const GENERIC: &[(&str, Does, &str)] = &[
+    ("--config", Does::Runs, "takes options from elsewhere, which can name a program"),
+    ("--conf", Does::Runs, "takes options from elsewhere, which can name a program"),
+    ("--rcfile", Does::Runs, "takes options from elsewhere, which can name a program"),
+    ("--options-file", Does::Runs, "takes options from elsewhere, which can name a program"),
+    ("--plugin", Does::Runs, "loads code of its choice"),
+    ("--load", Does::Runs, "loads code of its choice"),
+    ("--require", Does::Runs, "loads code of its choice"),
+    ("--preload", Does::Runs, "loads code of its choice"),
+    ("--import", Does::Runs, "loads code of its choice"),
+    ("--extension", Does::Runs, "loads code of its choice"),
+    ("--init-", Does::Runs, "runs code at its start"),
+    ("--filter", Does::Runs, "runs another program on what it reads"),
+    ("--post-render", Does::Runs, "runs another program on what it makes"),
+    ("--exec", Does::Runs, "runs another program"),
+    ("--shell", Does::Runs, "runs another program"),
+    ("--command", Does::Runs, "runs another program"),
+    ("--eval", Does::Runs, "runs a text as a program"),
+    ("--pager", Does::Runs, "runs a pager of its choice"),
+    ("--editor", Does::Runs, "runs an editor of its choice"),
+    ("--browser", Does::Runs, "runs a browser of its choice"),
+    ("--interpreter", Does::Runs, "runs an interpreter of its choice"),
+    ("--linker", Does::Runs, "runs a linker of its choice"),
+    ("--ld-path", Does::Runs, "runs a linker of its choice"),
+    ("--wrapper", Does::Runs, "runs another program"),
+    ("--launcher", Does::Runs, "runs another program"),
+    ("--unix-socket", Does::Runs, "talks to a program on this machine"),
+    ("--abstract-unix-socket", Does::Runs, "talks to a program on this machine"),
+    ("--output", Does::Writes, "writes to a place of its choice"),
+    ("--out", Does::Writes, "writes to a place of its choice"),
+    ("--log-file", Does::Writes, "writes to a file of its choice"),
+    ("--report-file", Does::Writes, "writes to a file of its choice"),
+    ("--install-dir", Does::Writes, "writes to a place of its choice"),
+    ("--dest", Does::Writes, "writes to a place of its choice"),
+];
+
+/// Options that begin like those and only say how something looks, in any program; then in some programs.
+pub(super) const LOOKS: &str = "--output-format --output-style --output-type --output-width --output-encoding \
+     --output-indicator-new --output-indicator-old --output-indicator-context --output-logs --outline --confirm \
+     --command-prefix --execution-order";
+pub(super) const EXEMPT: &[(&str, &str)] = &[
+    ("git", "--filter --exec-path"),
+    ("docker", "--filter"),
+    ("podman", "--filter"),
+    ("dotnet", "--filter --configuration"),
+    ("pnpm", "--filter --filter-prod"),
+    ("turbo", "--filter"),
+    ("cmake", "--config"),
+    ("ctest", "--config --output-on-failure"),
+    ("swift", "--filter --configuration"),
+    ("phpunit", "--filter"),
+    ("kubectl", "--output"),
+    ("oc", "--output"),
+    ("aws", "--output"),
+    ("gh", "--command"),
+    ("jq", "--exit-status"),
+];
+
+/// Programs to which a word that begins with `@` is a name; to others it is a file with more words.
+pub(super) const NAMES_WITH_AT: &str =
+    "git npm pnpm yarn bun npx echo printf node gh jj hg nx turbo lerna rush";
+
 /// Options that look like abbreviations of dangerous ones and are options themselves.
 pub(super) const HARMLESS: &[(&str, &str)] = &[
     ("git", "--text --exec-path --no-ext-diff --or"),
@@ -142,6 +205,17 @@ pub(super) const ROWS: &[Row] = &[
         "runs programs that the configuration names",
     )),
     subcommands(runs("git", "config", "changes configuration, which can name programs")),
+    with("maintenance", runs("git", "start register", "has itself run later")),
+    with("fetch", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
+    with("pull", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
+    with("ls-remote", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
+    with("fast-export", writes("git", "--export-marks", "writes to a file of its choice")),
+    with(
+        "fast-import",
+        writes("git", "--export-marks --export-pack-edges", "writes to a file of its choice"),
+    ),
+    with("checkout-index", writes("git", "--prefix", "writes to a place of its choice")),
+    with("worktree", writes("git", "add move", "writes to a place of its choice")),
     with("grep", runs("git", "-O", "runs a pager of its choice")),
     with("rebase", runs("git", "-x", "runs commands between commits")),
     with("clone", runs("git", "-c -u", "sets configuration, which can name a program to run")),
@@ -217,6 +291,12 @@ pub(super) const ROWS: &[Row] = &[
         "writes to a file of its choice",
     ),
     writes("curl", "-T --upload-file -F --form", "sends files"),
+    runs("curl", "file: gopher: dict: telnet: ldap: smb: scp: sftp:", "reads from elsewhere than the web"),
+    runs(
+        "curl",
+        "-x --proxy --preproxy --socks --connect-to --resolve -Q --quote",
+        "connects to somewhere else",
+    ),
     runs(
         "curl",
         "-K --config --engine --proxy-header --netrc-file",
@@ -244,8 +324,10 @@ pub(super) const ROWS: &[Row] = &[
         "--target-dir --out-dir --artifact-dir --root --logfile",
         "writes to a place of its choice",
     ),
-    runs("rustc", "-C --codegen -Z --sysroot", "can name a linker to run"),
-    writes("rustc", "-o --out-dir", "writes to a place of its choice"),
+    runs("rustc clippy-driver", "-C --codegen -Z --sysroot", "can name a linker to run"),
+    with("rustc", runs("cargo", "-C --codegen -Z --sysroot -l -L", "can name a linker to run")),
+    writes("rustc", "-o --out-dir --emit --dep-info", "writes to a place of its choice"),
+    with("env", runs("go", "-w -u", "changes what later builds run")),
     runs(
         "go",
         "-exec -toolexec -vettool -overlay -modfile -C -gcflags -asmflags -ldflags -gccgoflags",
@@ -263,11 +345,42 @@ pub(super) const ROWS: &[Row] = &[
         "sets what the rules run, or takes rules from elsewhere",
     ),
     runs("cmake", "-E -P -C -D", "runs commands"),
-    runs("ninja", "-C -f", "runs the rules of another folder"),
+    runs("ninja", "-C -f -t", "runs the rules of another folder, or a tool"),
+    runs(
+        "rake",
+        "-e -E -f -r -R -I -p --rakefile --rakelibdir --execute",
+        "runs a text or a file of its choice",
+    ),
+    runs("rspec", "-r -I -O --options", "loads code of its choice"),
+    runs(
+        "mocha jest vitest ava tap",
+        "-r -c --loader --reporter --setup --globalSetup --environment",
+        "loads code of its choice",
+    ),
+    runs("playwright tsx ts-node", "-c -r --loader --project -P", "loads code of its choice"),
+    runs("pylint", "--rc", "takes options from elsewhere, which can name a program"),
+    runs("mypy", "--python-executable --custom-typeshed-dir", "runs another program"),
+    writes(
+        "tsc",
+        "--declarationDir --tsBuildInfoFile --generateTrace --generateCpuProfile",
+        "writes to a place of its choice",
+    ),
+    runs("tsc", "-p --project --plugins", "takes options from elsewhere"),
+    runs(
+        "pandoc",
+        "-F -L --lua-filter --pdf-engine --template -d --defaults --data-dir",
+        "runs another program on what it reads",
+    ),
+    writes("pandoc", "-o --extract-media", "writes to a file of its choice"),
     runs(
         "gcc cc clang g++ c++ clang++",
-        "-wrapper -B -fplugin -specs -Xclang -load",
+        "-wrapper -B -fplugin -specs -Xclang -load -fuse-ld -Xlinker -Xassembler",
         "runs another program or loads code",
+    ),
+    runs(
+        "gcc cc clang g++ c++ clang++ ld",
+        "-Wl, -Wa, -Wp, -plugin",
+        "gives options to a linker, which can load code",
     ),
     runs("mvn", "-f --file -s --settings -D --define", "sets what the build runs"),
     runs(
@@ -278,7 +391,7 @@ pub(super) const ROWS: &[Row] = &[
     subcommands(runs("npm", "exec x explore", "runs a program of a package")),
     runs(
         "npm",
-        "--script-shell --node-options --prefix -C --userconfig --globalconfig --call",
+        "--script-shell --node-options --prefix -C --userconfig --globalconfig --call --git --viewer",
         "sets what runs the scripts",
     ),
     writes("npm", "--logs-dir --cache", "writes to a place of its choice"),
@@ -348,6 +461,17 @@ pub(super) const ROWS: &[Row] = &[
         "runs another program",
     ),
     subcommands(runs("docker podman nerdctl", "run exec", "runs a program in a container")),
+    with("compose", runs("docker podman", "run exec", "runs a program in a container")),
+    with("container", runs("docker podman", "run exec create", "runs a program in a container")),
+    with(
+        "create",
+        runs(
+            "docker podman nerdctl",
+            "-v --volume --mount --privileged --device",
+            "gives a container more of this machine",
+        ),
+    ),
+    runs("docker-compose", "run exec -f --file", "runs a program in a container"),
     in_front(runs("docker podman nerdctl", "-H --host --config -c --context", "works on another machine")),
     subcommands(runs("kubectl oc", "exec run debug", "runs a program in a cluster")),
     runs("kubectl oc", "--kubeconfig", "takes options from a file that can name a program"),

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::paths::plain;
 use super::programs::{
-    Does, ENDED, FED, FED_GIT, HARMLESS, LONE, PASSED, ROWS, Row, UNBUNDLED, VALUED, Where,
+    Does, ENDED, EXEMPT, FED, FED_GIT, GENERIC, HARMLESS, LONE, LOOKS, NAMES_WITH_AT, PASSED, ROWS, Row,
+    UNBUNDLED, VALUED, Where,
 };
 use super::scripts;
 use crate::shell::{Extent, Word};
@@ -30,6 +31,7 @@ pub(super) fn risks(words: &[Word]) -> Vec<Risk> {
     if !rows.is_empty() {
         risks.extend(command.unknown());
     }
+    risks.extend(command.generic());
     risks.extend(scripts::risks(command.program, words));
     if let Some((at, module)) = command.module() {
         risks.extend(self::risks(&module).into_iter().map(|risk| Risk { at: risk.at + at, ..risk }));
@@ -157,6 +159,27 @@ impl<'a> Command<'a> {
         risks
     }
 
+    /// Finds what most programs read the same way: options that name a program or a place, and files with more words.
+    fn generic(&self) -> Vec<Risk> {
+        let exempt = EXEMPT
+            .iter()
+            .filter(|(program, _)| *program == self.program)
+            .flat_map(|(_, names)| names.split(' '));
+        let exempt: Vec<&str> = exempt.chain(LOOKS.split_whitespace()).collect();
+        let takes_names = NAMES_WITH_AT.split(' ').any(|name| name == self.program);
+        let mut risks = Vec::new();
+        for (at, word) in self.words.iter().enumerate().skip(1) {
+            let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
+            let of_option =
+                GENERIC.iter().find(|(start, ..)| name.starts_with(start) && !exempt.contains(&name));
+            risks.extend(of_option.map(|(_, does, why)| Risk { at, does: *does, why }));
+            if word.text.starts_with('@') && word.text.len() > 1 && !takes_names {
+                risks.push(Risk { at, does: Does::Runs, why: "takes its words from a file" });
+            }
+        }
+        risks
+    }
+
     /// Tells whether nothing but options follows the program, and none that only shows something.
     fn is_bare(&self) -> bool {
         let shows = ["--version", "-V", "-v", "--help", "-h"];
@@ -233,7 +256,7 @@ impl<'a> Command<'a> {
                 let name = name.strip_prefix("test.").filter(|_| self.program == "go").unwrap_or(name);
                 name == long && word.starts_with('-') || joins(word, option)
             }
-            None if option.ends_with(['=', ':']) => word.starts_with(option),
+            None if option.ends_with(['=', ':', '/']) || option == "~" => word.starts_with(option),
             None => word == option,
         }
     }
@@ -282,5 +305,7 @@ impl<'a> Command<'a> {
 
 /// Tells whether a single-dash word has its value joined, as in `-fplugin=x` or `-Bdir`.
 fn joins(word: &str, option: &str) -> bool {
-    ["-XX", "-agentlib", "-agentpath", "-javaagent"].contains(&option) && word.starts_with(option)
+    const JOINED: &[&str] =
+        &["-XX", "-agentlib", "-agentpath", "-javaagent", "-Wl,", "-Wa,", "-Wp,", "-Xlinker", "-Xassembler"];
+    JOINED.contains(&option) && word.starts_with(option)
 }

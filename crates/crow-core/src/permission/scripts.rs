@@ -1,5 +1,5 @@
-//! Scripts inside a command that may run commands or write files: those of `sed` and `awk`. Only what is plainly
-//! harmless passes.
+//! Scripts inside a command that may run commands or write files: those of `sed`, `awk` and `sqlite3`, and values that
+//! name a file. Only what is plainly harmless passes.
 
 use super::programs::Does;
 use super::risks::Risk;
@@ -10,6 +10,8 @@ pub(super) fn risks(program: &str, words: &[Word]) -> Vec<Risk> {
     match program {
         "sed" | "gsed" => sed(words),
         "awk" | "gawk" | "mawk" | "nawk" => awk(words).into_iter().collect(),
+        "sqlite" => sqlite(words),
+        "curl" => curl(words),
         _ => Vec::new(),
     }
 }
@@ -162,4 +164,67 @@ fn awk(words: &[Word]) -> Option<Risk> {
         !odd.iter().any(|part| text.contains(part))
     };
     if text.is_some_and(|text| is_harmless(&text)) { None } else { risk(at) }
+}
+
+/// Commands of its shell that only show something.
+const SQLITE_SHOWS: &[&str] = &[
+    "tables",
+    "schema",
+    "fullschema",
+    "headers",
+    "header",
+    "mode",
+    "width",
+    "indexes",
+    "indices",
+    "databases",
+    "show",
+    "stats",
+    "timer",
+    "print",
+    "help",
+    "quit",
+    "exit",
+    "nullvalue",
+    "separator",
+    "dbinfo",
+    "changes",
+    "eqp",
+    "explain",
+];
+
+/// Functions and statements that reach other files or load code.
+const SQLITE_REACHES: &[&str] =
+    &["writefile", "readfile", "load_extension", "edit(", "fts3_tokenizer", "attach", "vacuum"];
+
+/// A command of the shell stands behind a dot, in words of its own or at the start of a line.
+fn sqlite(words: &[Word]) -> Vec<Risk> {
+    let is_shown = |command: &str| {
+        let name = command.split_whitespace().next().unwrap_or_default();
+        SQLITE_SHOWS.contains(&name)
+    };
+    let is_risky = |word: &&Word| {
+        let text = word.text.to_lowercase();
+        let mut commands = text.lines().filter_map(|line| line.trim_start().strip_prefix('.'));
+        // A file below the working directory.
+        let is_path = text.starts_with("./") || text.starts_with("../");
+        SQLITE_REACHES.iter().any(|name| text.contains(name))
+            || (!is_path && commands.any(|command| !is_shown(command)))
+            || word.whole().is_none()
+    };
+    let why = "can run commands or write files";
+    let words = words.iter().enumerate().skip(1);
+    words.filter(|(_, word)| is_risky(word)).map(|(at, _)| Risk { at, does: Does::Runs, why }).collect()
+}
+
+/// A value that begins with `@` is the name of a file, also where it is joined to its option.
+fn curl(words: &[Word]) -> Vec<Risk> {
+    let names_file = |word: &Word, before: &str| {
+        let is_joined =
+            word.text.starts_with("-d@") || word.text.starts_with("-H@") || word.text.starts_with("-b@");
+        let is_encoded = before == "--data-urlencode" && word.text.contains('@');
+        is_joined || is_encoded
+    };
+    let places = (1..words.len()).filter(|&at| names_file(&words[at], &words[at - 1].text));
+    places.map(|at| Risk { at, does: Does::Writes, why: "sends a file" }).collect()
 }

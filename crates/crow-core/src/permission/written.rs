@@ -145,10 +145,11 @@ fn inside(folder: &Word, source: &Word) -> Option<Word> {
     Some(Word::known(format!("{}/{name}", folder.trim_end_matches('/'))))
 }
 
-/// Lists the values that may be in a word, as in `of=FILE`, `--file=FILE` and `-tFILE`.
+/// Lists the values that may be in a word, as in `of=FILE`, `--file=FILE`, `-tFILE` and `@FILE`.
 pub(super) fn values(word: &Word) -> Vec<Word> {
     let text = word.text.as_str();
     let mut starts = vec![text.find('=').map_or(0, |place| place + 1)];
+    starts.extend(text.find('@').map(|place| place + 1));
     if text.starts_with('-') && !text.starts_with("--") {
         starts.extend(text.char_indices().nth(2).map(|(place, _)| place));
         let letters = text[1..].trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
