@@ -1,5 +1,6 @@
 //! Who may do what without asking. One question, one answer; asking is somebody else's work.
 
+mod autorun;
 mod command;
 mod denials;
 mod deny;
@@ -20,6 +21,7 @@ mod written;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use self::autorun::is_autorun;
 pub use self::paths::is_key;
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
@@ -270,15 +272,21 @@ fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) ->
     if is_allowed || paths.iter().all(|path| may_change(law, grants, path)) {
         return Verdict::Allow;
     }
-    Verdict::Ask { always: are_inside.then_some(Grant::Edits), why: None }
+    let why = paths.iter().find(|path| is_autorun(path)).map(|path| runs_by_itself(path));
+    // An "always" is about edits that stay where they are.
+    Verdict::Ask { always: (are_inside && why.is_none()).then_some(Grant::Edits), why }
 }
 
 /// Tells whether a file that is not protected may be changed without a question.
 fn may_change(law: &Law<'_>, grants: &Grants, path: &str) -> bool {
     let edits_are_free = law.mode == Mode::AcceptEdits || grants.allows(&Grant::Edits);
     law.mode == Mode::Auto
-        || (edits_are_free && is_inside(path, &law.roots.work))
+        || (edits_are_free && is_inside(path, &law.roots.work) && !is_autorun(path))
         || law.rules.allow.iter().any(|rule| rule.covers_path(path, &law.roots.work, Care::Strict))
+}
+
+fn runs_by_itself(path: &str) -> String {
+    format!("other programs run what is in {path} by themselves")
 }
 
 fn denied_path<'a>(law: &Law<'a>, path: &str) -> Option<&'a Rule> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::autorun::is_autorun;
 use super::folders::{Route, Way, route};
 use super::paths::{Place, Target, is_inside};
 use super::protected::named_roughly;
@@ -119,11 +120,11 @@ impl Court<'_> {
         if self.has_leave() { Ok(()) } else { Err(None) }
     }
 
-    /// Tells whether the line goes or writes outside the roots, which is asked each time.
+    /// Whether the line goes or writes outside the roots, or where other programs run it: that is asked each time.
     fn leaves(&self) -> bool {
         let is_outside = |target: Target| match target {
             Target::Nowhere => false,
-            Target::At(path) => !is_inside(&path, &self.law.roots.work),
+            Target::At(path) => !is_inside(&path, &self.law.roots.work) || is_autorun(&path),
             Target::Unknown(_) => true,
         };
         self.written().any(is_outside) || self.all.iter().any(|simple| self.leaving(simple).is_some())
@@ -169,13 +170,13 @@ impl Court<'_> {
             return Err(Some(format!("it sets {name}, which may change what runs")));
         }
         for word in outputs(simple) {
-            let is_free = match self.place.target(word) {
-                Target::Nowhere => true,
-                Target::At(path) => super::may_change(self.law, self.grants, &path),
-                Target::Unknown(_) => false,
-            };
-            if !is_free {
-                return Err(Some(format!("it writes to {}", described(word))));
+            match self.place.target(word) {
+                Target::Nowhere => {}
+                Target::At(path) if super::may_change(self.law, self.grants, &path) => {}
+                Target::At(path) if is_autorun(&path) => return Err(Some(super::runs_by_itself(&path))),
+                Target::At(_) | Target::Unknown(_) => {
+                    return Err(Some(format!("it writes to {}", described(word))));
+                }
             }
         }
         let mut inputs =

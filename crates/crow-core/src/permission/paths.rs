@@ -76,7 +76,7 @@ pub(super) fn is_protected(path: &str, roots: &Roots) -> bool {
 /// `.git` holds hooks that run later, on someone else's command.
 pub(super) fn is_git(path: &str) -> bool {
     // The second is the short name that Windows gives to the first.
-    parts(path).any(|part| part == ".git" || part == "git~1")
+    folded_names(path).any(|part| part == ".git" || part == "git~1")
 }
 
 /// Tells what asks even to be read: keys, and the configuration that holds some.
@@ -119,7 +119,7 @@ pub(super) fn may_begin_protected(word: &Word, place: &Place<'_>, roots: &Roots)
 
 /// Recognises files that hold keys by their usual names.
 pub fn is_key(path: &str) -> bool {
-    let mut parts = parts(path).peekable();
+    let mut parts = folded_names(path).peekable();
     while let Some(part) = parts.next() {
         let next = parts.peek().map(String::as_str);
         if [".ssh", ".gnupg"].contains(&part.as_str()) || (part == ".aws" && next == Some("credentials")) {
@@ -140,8 +140,8 @@ fn is_key_name(name: &str) -> bool {
     is_env || is_ssh || name == ".netrc" || name == "_netrc" || name.ends_with(".pem")
 }
 
-/// Shows the names in a path, folded.
-fn parts(path: &str) -> impl Iterator<Item = String> {
+/// Lists the names in a path, folded.
+pub(super) fn folded_names(path: &str) -> impl Iterator<Item = String> {
     let names = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
     names.map(|part| fold(&part.as_os_str().to_string_lossy()))
 }

@@ -340,19 +340,61 @@ fn keys_ask_wherever_they_are() {
         let verdict = judged(Mode::Ask, &Rules::default(), &Touch::Reads(vec![path]), &granted);
         assert!(matches!(verdict, Verdict::Ask { always: None, .. }), "{name}: {verdict:?}");
     }
-    for name in [
-        ".env.example",
-        ".env.sample",
-        ".environment",
-        "env",
-        "id_rsa.pub",
-        "ssh/config",
-        ".aws/config",
-        "pem",
-    ] {
+    for name in
+        [".env.example", ".env.sample", ".environment", "env", "id_rsa.pub", "ssh/config", ".aws/cli", "pem"]
+    {
         let verdict = judged(Mode::Ask, &Rules::default(), &writes(&format!("/w/a/{name}")), &granted);
         assert_eq!(verdict, Verdict::Allow, "{name}");
     }
+}
+
+#[test]
+fn files_that_other_programs_run_ask_although_edits_are_free() {
+    check_ruled(
+        "allow: git status",
+        &writes("/w/a/.vscode/tasks.json"),
+        &Grants::default(),
+        &expect![[r#"
+        ask: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
+        accept-edits: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: git status",
+        &runs("git status > .envrc"),
+        &Grants::default(),
+        &expect![[r#"
+            ask: ask, each time: other programs run what is in /w/a/.envrc by themselves
+            accept-edits: ask, each time: other programs run what is in /w/a/.envrc by themselves
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
+    );
+    let mut granted = Grants::default();
+    granted.allow(Grant::Edits);
+    check(
+        &writes("/w/a/.husky/pre-commit"),
+        &granted,
+        &expect![[r#"
+        ask: ask, each time: other programs run what is in /w/a/.husky/pre-commit by themselves
+        accept-edits: ask, each time: other programs run what is in /w/a/.husky/pre-commit by themselves
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
+    check_ruled(
+        "allow: path(.husky/**)",
+        &writes("/w/a/.husky/pre-commit"),
+        &granted,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: deny: plan mode only reads; switch the mode to change or run something
+        auto: allow
+    "#]],
+    );
 }
 
 #[test]

@@ -1,0 +1,151 @@
+//! Files that other programs run, or take programs from, by themselves: an editor that opens the folder, a shell that
+//! starts in it, a hook manager, another agent. Changing one is running something later, on someone else's command.
+
+use super::paths::folded_names;
+
+/// Folders of editors, hook managers, containers and other agents, wherever they are.
+const FOLDERS: &[&str] = &[
+    ".vscode",
+    ".vscode-server",
+    ".vs",
+    ".zed",
+    ".idea",
+    ".fleet",
+    ".devcontainer",
+    ".husky",
+    ".githooks",
+    ".claude",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".opencode",
+    ".windsurf",
+    ".continue",
+    ".kiro",
+    ".roo",
+];
+
+/// Files, by their names; `*` at the beginning is any letters.
+const FILES: &[&str] = &[
+    ".envrc",
+    ".gitmodules",
+    ".gitconfig",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".overcommit.yml",
+    ".mcp.json",
+    ".aider.conf.yml",
+    ".yarnrc.yml",
+    ".mise.toml",
+    "mise.toml",
+    ".gitpod.yml",
+    "*.code-workspace",
+    "*.sublime-project",
+    ".nvim.lua",
+    ".nvimrc",
+    ".exrc",
+    ".vimrc",
+    ".lvimrc",
+    ".dir-locals.el",
+    ".emacs",
+    ".gdbinit",
+    ".lldbinit",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".inputrc",
+    ".tmux.conf",
+    ".screenrc",
+];
+
+/// The ends of paths, name by name.
+const ENDS: &[&[&str]] = &[
+    &[".cargo", "config.toml"],
+    &[".cargo", "config"],
+    &[".aws", "config"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &[".emacs.d", "init.el"],
+];
+
+/// Folders in the folder of a person's settings whose contents are run at the start of something.
+const SETTINGS: &[&str] = &["autostart", "systemd", "git", "fish", "nvim", "zsh", "environment.d", "direnv"];
+
+/// Whether other programs run what is in a file, or what it names, by themselves.
+pub(super) fn is_autorun(path: &str) -> bool {
+    let names: Vec<String> = folded_names(path).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let Some(file) = names.last() else { return false };
+    let is_file = FILES.iter().any(|name| match name.strip_prefix('*') {
+        Some(end) => file.ends_with(end),
+        None => file == name,
+    });
+    let in_settings = names.windows(2).any(|pair| pair[0] == ".config" && SETTINGS.contains(&pair[1]))
+        || names.windows(2).any(|pair| pair == ["library", "launchagents"]);
+    is_file
+        || in_settings
+        || names.iter().any(|name| FOLDERS.contains(name))
+        || ENDS.iter().any(|end| names.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_by_itself_is_known_by_its_place() {
+        for path in [
+            "/w/.vscode/tasks.json",
+            "/w/a/.VSCODE/settings.json",
+            "/w/.zed/tasks.json",
+            "/w/.idea/workspace.xml",
+            "/w/.envrc",
+            "/w/sub/.envrc",
+            "/w/.husky/pre-commit",
+            "/w/.devcontainer/devcontainer.json",
+            "/w/.claude/settings.local.json",
+            "/w/.cursor/mcp.json",
+            "/w/.nvim.lua",
+            "/w/.gitmodules",
+            "/w/.cargo/config.toml",
+            "/w/.cargo/config",
+            "/home/me/.bashrc",
+            "/home/me/.config/autostart/x.desktop",
+            "/home/me/.aws/config",
+            "/home/me/.kube/config",
+            "/w/x.code-workspace",
+            "/w/.pre-commit-config.yaml",
+        ] {
+            assert!(is_autorun(path), "{path}");
+        }
+        for path in [
+            "/w/src/main.rs",
+            "/w/vscode/tasks.json",
+            "/w/config.toml",
+            "/w/cargo/config.toml",
+            "/w/.cargo/credentials",
+            "/w/.gitignore",
+            "/w/.github/workflows/ci.yml",
+            "/w/.config/app.toml",
+            "/w/docs/envrc",
+        ] {
+            assert!(!is_autorun(path), "{path}");
+        }
+    }
+}
