@@ -43,8 +43,10 @@ pub enum Sandbox {
 pub enum Approval {
     /// A person, for this call or with an "always".
     Person,
-    /// The mode, a rule, or that it only reads.
+    /// The mode or a rule.
     Law,
+    /// Nobody had to: it only reads.
+    Reading,
 }
 
 impl Sandbox {
@@ -68,7 +70,9 @@ impl Sandbox {
     /// Tells how a command is held.
     pub fn confinement(self, mode: Mode, approval: Approval) -> Confinement {
         match (mode, self, approval) {
-            (Mode::Plan, ..) => Confinement::ReadOnly,
+            (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, Approval::Reading) => {
+                Confinement::ReadOnly
+            }
             (_, Self::Always, _) | (_, Self::Unapproved, Approval::Law) => Confinement::Project,
             (_, Self::Off, _) | (_, Self::Unapproved, Approval::Person) => Confinement::Free,
         }
@@ -100,16 +104,27 @@ const SIGNS_OF_SILENCE: [&str; 9] = [
     "eai_again",
 ];
 
+/// What programs say of them that may be meant by a program that only reads: what it may read is not restricted.
+const SIGNS_OF_READERS: [&str; 2] = ["read-only file system", "erofs"];
+
 impl Confinement {
+    /// Returns whether a command may use the network where others may: one that only reads needs none.
+    pub fn network(self, configured: Network) -> Network {
+        match self {
+            Self::Free | Self::Project => configured,
+            Self::ReadOnly => Network::Closed,
+        }
+    }
+
     /// Tells whether what a failed command said sounds as if this had been why.
     pub fn is_suspected(self, network: Network, said: &str) -> bool {
         let said = said.to_lowercase();
         let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+        let is_cut_off = self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free => false,
-            Self::Project | Self::ReadOnly => {
-                is_said(&SIGNS) || (network == Network::Closed && is_said(&SIGNS_OF_SILENCE))
-            }
+            Self::Project => is_said(&SIGNS) || is_cut_off,
+            Self::ReadOnly => is_said(&SIGNS_OF_READERS) || is_cut_off,
         }
     }
 
@@ -120,7 +135,7 @@ impl Confinement {
             Self::Project => "could write only in the project, temporary folders and the caches of tools",
             Self::ReadOnly => "could write nowhere",
         };
-        let network = match network {
+        let network = match self.network(network) {
             Network::Open => "",
             Network::Closed => ", and could not use the network",
         };
@@ -139,6 +154,7 @@ mod tests {
         for mode in [Mode::Ask, Mode::AcceptEdits, Mode::Auto] {
             assert_eq!(row(mode, Person), [Free, Free, Project], "{mode:?}");
             assert_eq!(row(mode, Law), [Free, Project, Project], "{mode:?}");
+            assert_eq!(row(mode, Reading), [Free, ReadOnly, ReadOnly], "{mode:?}");
         }
         assert_eq!(row(Mode::Plan, Person), [ReadOnly; 3]);
         assert_eq!(row(Mode::Plan, Law), [ReadOnly; 3]);

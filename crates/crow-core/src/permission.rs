@@ -11,6 +11,8 @@ mod names;
 mod paths;
 mod programs;
 mod protected;
+mod readers;
+mod reading;
 mod risks;
 mod rules;
 mod sandboxed;
@@ -228,8 +230,13 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
     }
 }
 
-/// Tells who approved a call that may run: what needs no grant was allowed by the law alone.
+/// Returns who approved a call that may run: what needs no grant was allowed by the law alone.
 pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
+    if let Touch::Runs(line) = &facets.touch
+        && command::only_reads(law, line)
+    {
+        return Approval::Reading;
+    }
     match judge(law, &Grants::default(), tool, facets) {
         Verdict::Allow => Approval::Law,
         Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,

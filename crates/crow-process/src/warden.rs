@@ -105,7 +105,7 @@ impl Warden {
         }
         let mut orders = Orders {
             confinement: confine.confinement,
-            network: self.rules.network,
+            network: confine.confinement.network(self.rules.network),
             hidden: confine.hidden.clone(),
             master: i32::try_from(std::process::id()).ok(),
             program: program.to_owned(),

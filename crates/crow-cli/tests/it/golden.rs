@@ -127,8 +127,8 @@ fn refused_call_does_not_run() {
 fn always_is_asked_once() {
     check(
         r#"
-        model: call terminal {"command":"true"}
-        model: call terminal {"command":"true"}
+        model: call terminal {"command":"touch ."}
+        model: call terminal {"command":"touch ."}
         model: text "Twice."
         > answer allow_always
         > prompt run true twice
@@ -136,20 +136,20 @@ fn always_is_asked_once() {
         "#,
         &expect![[r#"
             > prompt run true twice
-            < call call-1-0 terminal "`true`" pending {"command":"true"}
-            ? `true` [allow_once, reject_once, allow_always, reject_always] -> allow_always
+            < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
+            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> allow_always
             < call call-1-0 in_progress
             < call call-1-0 completed "(no output)"
-            < call call-3-0 terminal "`true`" pending {"command":"true"}
+            < call call-3-0 terminal "`touch .`" pending {"command":"touch ."}
             < call call-3-0 in_progress
             < call call-3-0 completed "(no output)"
             < text[msg-5] Twice.
             < title run true twice
             = end_turn
             model saw user: "run true twice"
-            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw assistant: terminal("{\"command\":\"touch .\"}")
             model saw tool: "(no output)"
-            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw assistant: terminal("{\"command\":\"touch .\"}")
             model saw tool: "(no output)"
         "#]],
     );
@@ -294,7 +294,7 @@ fn cancel_in_a_running_tool() {
 fn cancel_while_permission_is_asked() {
     check(
         r#"
-        model: call terminal {"command":"true"}
+        model: call terminal {"command":"touch ."}
         model: text "Fine."
         > answer silence
         > prompt run true
@@ -306,8 +306,8 @@ fn cancel_while_permission_is_asked() {
         "#,
         &expect![[r#"
             > prompt run true
-            < call call-1-0 terminal "`true`" pending {"command":"true"}
-            ? `true` [allow_once, reject_once, allow_always, reject_always] -> silence
+            < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
+            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> silence
             > cancel
             < takes its question back
             < call call-1-0 failed "not run: the turn was cancelled"
@@ -317,7 +317,7 @@ fn cancel_while_permission_is_asked() {
             < text[msg-4] Fine.
             = end_turn
             model saw user: "run true"
-            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw assistant: terminal("{\"command\":\"touch .\"}")
             model saw tool: "not run: the turn was cancelled"
             model saw user: "well?"
         "#]],

@@ -30,7 +30,6 @@ fn a_blocked_call_is_neither_asked_nor_run() {
             < call call-1-0 terminal "`touch pushed; git push`" pending {"command":"touch pushed; git push"}
             < call call-1-0 failed "not run: a hook refused it: push by hand"
             < call call-3-0 terminal "`ls pushed`" pending {"command":"ls pushed"}
-            ? `ls pushed` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-3-0 in_progress
             < call call-3-0 failed "ls: cannot access 'pushed': No such file or directory\nexit code 2"
             < text[msg-5] Not pushed.
@@ -82,7 +81,7 @@ fn a_hook_gives_no_permission() {
     check(
         r#"
         config: hooks: { PreToolUse: [{ command: "echo '{\"decision\":\"approve\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}'" }] }
-        model: call terminal {"command":"true"}
+        model: call terminal {"command":"touch ."}
         model: text "Then not."
         > answer reject_once
         > prompt run it
@@ -90,14 +89,14 @@ fn a_hook_gives_no_permission() {
         "#,
         &expect![[r#"
             > prompt run it
-            < call call-1-0 terminal "`true`" pending {"command":"true"}
-            ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
+            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title run it
             = end_turn
             model saw user: "run it"
-            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw assistant: terminal("{\"command\":\"touch .\"}")
             model saw tool: "not run: the person refused it"
         "#]],
     );
@@ -226,7 +225,7 @@ fn what_was_refused_has_no_hooks_after_it() {
     check(
         r#"
         config: hooks: { PostToolUse: [{ command: "echo '{\"context\":\"it ran\"}'" }] }
-        model: call terminal {"command":"true"}
+        model: call terminal {"command":"touch ."}
         model: text "Then not."
         > answer reject_once
         > prompt run it
@@ -234,14 +233,14 @@ fn what_was_refused_has_no_hooks_after_it() {
         "#,
         &expect![[r#"
             > prompt run it
-            < call call-1-0 terminal "`true`" pending {"command":"true"}
-            ? `true` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
+            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title run it
             = end_turn
             model saw user: "run it"
-            model saw assistant: terminal("{\"command\":\"true\"}")
+            model saw assistant: terminal("{\"command\":\"touch .\"}")
             model saw tool: "not run: the person refused it"
         "#]],
     );

@@ -128,7 +128,6 @@ fn a_session_reads_itself() {
             < text[msg-1] The parser stands in src/parse.rs.
             < title where is the parser?
             < call call-1-0 terminal "`echo azure`" pending {"command":"echo azure"}
-            ? `echo azure` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-1-0 in_progress
             < call call-1-0 completed "azure\n"
             < text[msg-3] Blue.

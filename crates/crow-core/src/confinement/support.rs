@@ -85,6 +85,8 @@ impl SandboxRules<'_> {
             (SandboxSupport::None { .. }, Approval::Person, Mode::Ask | Mode::AcceptEdits | Mode::Auto) => {
                 Confinement::Free
             }
+            // Reading does no harm that a sandbox would have to prevent.
+            (SandboxSupport::None { .. }, Approval::Reading, _) => Confinement::Free,
             (SandboxSupport::Full | SandboxSupport::Partial(_) | SandboxSupport::None { .. }, ..) => {
                 self.choice.confinement(mode, approval)
             }
@@ -147,6 +149,7 @@ mod tests {
             assert_eq!(rules.confinement(Mode::Auto, Approval::Person), Confinement::Free);
             assert_eq!(rules.confinement(Mode::Auto, Approval::Law), Confinement::Project);
             assert_eq!(rules.confinement(Mode::Plan, Approval::Person), Confinement::ReadOnly);
+            assert_eq!(rules.confinement(Mode::Plan, Approval::Reading), Confinement::Free);
         }
         let held = SandboxRules { choice: Sandbox::Always, support: &partial(true, true) };
         assert_eq!(held.confinement(Mode::Auto, Approval::Person), Confinement::Project);

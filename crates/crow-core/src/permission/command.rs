@@ -31,12 +31,8 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
             return Verdict::Ask { always: None, why: Some(why) };
         }
     };
-    let all = all(&commands);
-    let route = route(law, &all);
-    let way = route.way;
-    let variables = Variables::collect(&all, route.cwd(law));
-    let place = Place { cwd: route.cwd(law), resolve: law.resolve };
-    let court = Court { law, grants, place, all, route, variables };
+    let court = Court::new(law, grants, &commands);
+    let way = court.route.way;
     let perhaps = match court.denied() {
         Err(verdict) => return verdict,
         Ok(perhaps) => perhaps,
@@ -46,6 +42,9 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     let whole = BTreeSet::from([line.trim().to_owned()]);
     if grants.refuses(&whole) || spelled.as_ref().is_some_and(|spelled| grants.refuses(spelled)) {
         return super::refused();
+    }
+    if perhaps.is_none() && court.only_reads(&commands) {
+        return Verdict::Allow;
     }
     if law.mode == Mode::Plan {
         return super::refuse_in_plan();
@@ -72,6 +71,12 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
             Verdict::Ask { always, why: why.or_else(hides) }
         }
     }
+}
+
+/// Whether a line only reads, and only what may be read freely.
+pub(super) fn only_reads(law: &Law<'_>, line: &str) -> bool {
+    let Ok(commands) = shell::parse(line) else { return false };
+    Court::new(law, &Grants::default(), &commands).only_reads(&commands)
 }
 
 /// Tells whether a command does what comes from another one, so that its words say little.
@@ -101,7 +106,15 @@ pub(super) struct Court<'a> {
     pub(super) variables: Variables,
 }
 
-impl Court<'_> {
+impl<'a> Court<'a> {
+    fn new(law: &'a Law<'a>, grants: &'a Grants, commands: &'a [Simple]) -> Self {
+        let all = all(commands);
+        let route = route(law, &all);
+        let variables = Variables::collect(&all, route.cwd(law));
+        let place = Place { cwd: route.cwd(law), resolve: law.resolve };
+        Self { law, grants, all, place, route, variables }
+    }
+
     fn written(&self) -> impl Iterator<Item = Target> {
         let words = self.all.iter().flat_map(|simple| outputs(simple));
         words.map(|word| self.place.target(word))
@@ -231,7 +244,7 @@ impl Court<'_> {
     }
 
     /// Says when a command goes to a folder outside.
-    fn leaving(&self, simple: &Simple) -> Why {
+    pub(super) fn leaving(&self, simple: &Simple) -> Why {
         let goes = simple.words.first().and_then(Word::whole) == Some("cd");
         (goes && self.route.way == Way::Anywhere)
             .then(|| "it goes to a folder that may be outside".to_owned())
@@ -248,7 +261,7 @@ pub(super) fn outputs(simple: &Simple) -> Vec<&Word> {
     words
 }
 
-fn risky_assignment(simple: &Simple) -> Option<&str> {
+pub(super) fn risky_assignment(simple: &Simple) -> Option<&str> {
     let names = simple.assignments.iter().map(|assignment| assignment.name.as_str());
     let is_for_program = !simple.words.is_empty();
     names.into_iter().find(|name| {

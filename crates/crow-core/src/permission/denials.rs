@@ -57,7 +57,7 @@ impl Court<'_> {
     }
 
     /// Finds what a reading of a word names, from each folder that the line may be in.
-    fn targets(&self, word: &Word) -> Vec<Target> {
+    pub(super) fn targets(&self, word: &Word) -> Vec<Target> {
         if self.route.way == Way::Anywhere {
             return vec![self.place.target(word)];
         }

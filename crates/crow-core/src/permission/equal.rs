@@ -48,7 +48,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("npm i", "npm install"),
     ("npm add", "npm install"),
     ("npm in", "npm install"),
-    ("npm isntall", "npm install"),
     ("npm un", "npm uninstall"),
     ("npm rm", "npm uninstall"),
     ("npm remove", "npm uninstall"),

@@ -47,6 +47,16 @@ pub(super) fn may_name_key(word: &Word) -> bool {
     in_folder || names.last().is_some_and(|name| spells_any(name, KEY_FILES))
 }
 
+/// Whether a word may spell the name of a key for all that is known of it, even if that is nothing.
+pub(super) fn may_name_any_key(word: &Word) -> bool {
+    let names = names(word);
+    let spells = |name: &Vec<Part>, patterns: &[&str]| {
+        name.contains(&Part::Any) || patterns.iter().any(|pattern| n_letters_shared(name, pattern).is_some())
+    };
+    names.iter().any(|name| spells(name, KEY_FOLDERS))
+        || names.last().is_some_and(|name| spells(name, KEY_FILES))
+}
+
 /// Whether a word may spell a path into a Git repository's own folder, judged by what is known of it.
 pub(super) fn may_name_git(word: &Word) -> bool {
     names(word).iter().any(|name| spells_any(name, GIT_FOLDERS))

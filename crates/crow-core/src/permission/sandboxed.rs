@@ -50,10 +50,10 @@ pub fn approval_sandboxed(
 /// Returns what speaks against running what the law alone allows; `None` also for what a person approved.
 fn reason_to_ask(law: &Law<'_>, tool: &str, facets: &Facets, sandbox: &SandboxRules<'_>) -> Option<String> {
     let Touch::Runs(line) = &facets.touch else { return None };
-    if approval(law, tool, facets) == Approval::Person {
-        return None;
+    match approval(law, tool, facets) {
+        Approval::Person | Approval::Reading => None,
+        Approval::Law => sandbox.reason_to_ask(law.mode, |partial| use_of_gap(law, line, partial)),
     }
-    sandbox.reason_to_ask(law.mode, |partial| use_of_gap(law, line, partial))
 }
 
 /// Judges by what a person granted in the session alone: no mode and no rule allows anything.

@@ -1,4 +1,5 @@
 mod commands;
+mod everyday;
 mod properties;
 mod rules;
 mod web;
@@ -356,22 +357,22 @@ fn commands() {
         &runs("ls"),
         &grants,
         &expect![[r#"
-        ask: ask, always `ls`
-        accept-edits: ask, always `ls`
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: allow
+            accept-edits: allow
+            plan: allow
+            auto: allow
+        "#]],
     );
     grants.allow(Grant::Commands(["ls".to_owned()].into()));
     check(
         &runs("ls"),
         &grants,
         &expect![[r#"
-        ask: allow
-        accept-edits: allow
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: allow
+            accept-edits: allow
+            plan: allow
+            auto: allow
+        "#]],
     );
     check(
         &runs("ls; rm x"),

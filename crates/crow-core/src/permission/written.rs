@@ -155,5 +155,6 @@ pub(super) fn values(word: &Word) -> Vec<Word> {
         let letters = text[1..].trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
         starts.push(text.len() - letters.len());
     }
-    starts.into_iter().map(|start| word.without_prefix(start)).collect()
+    let values = starts.into_iter().map(|start| word.without_prefix(start));
+    values.filter(|value| !value.text.is_empty() || !value.rest.is_empty()).collect()
 }

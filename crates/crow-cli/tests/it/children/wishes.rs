@@ -21,7 +21,7 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
         > buffer a.txt "typed\n"
         model: call task {{"prompt":"ALPHA"}}
         child ALPHA: call read {{"file_path":"a.txt"}}
-        child ALPHA: call terminal {{"command":"echo in the terminal"}}
+        child ALPHA: call terminal {{"command":"env -u A echo in the terminal"}}
         child ALPHA: call edit {{"file_path":"a.txt","old_string":"typed","new_string":"changed"}}
         child ALPHA: text "Changed."
         model: text "Done."
@@ -34,8 +34,8 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
             < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-1-0 in_progress
             > fs read $HOME/project/a.txt
-            ? ALPHA: `echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
-            > terminal create term-1: (held) /bin/sh -c echo in the terminal
+            ? ALPHA: `env -u A echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            > terminal create term-1: (held) /bin/sh -c env -u A echo in the terminal
             > terminal release term-1
             > fs read $HOME/project/a.txt
             ? ALPHA: Edit a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
@@ -243,15 +243,15 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
 #[test]
 fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
     check_wish(
-        "terminal=echo of another",
+        "terminal=env -u A echo of another",
         "> answer allow_once",
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
             ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-1-0 in_progress
-            ? other, hello: Run sh -c 'echo of another' [allow_once, reject_once] -> allow_once
-            > terminal create term-1: sh -c echo of another
+            ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> allow_once
+            > terminal create term-1: sh -c env -u A echo of another
             > terminal release term-1
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: {\"terminalId\":\"term-1\"}; terminal/wait_for_exit: {\"exitCode\":0}; terminal/output: {\"output\":\"of another\\n" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
@@ -267,14 +267,14 @@ fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
 #[test]
 fn a_command_does_not_run_when_the_person_refuses_it() {
     check_wish(
-        "terminal=echo of another",
+        "terminal=env -u A echo of another",
         "> answer reject_once",
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
             ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-1-0 in_progress
-            ? other, hello: Run sh -c 'echo of another' [allow_once, reject_once] -> reject_once
+            ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go

@@ -392,7 +392,7 @@ fn a_session_nobody_spoke_in_is_there_for_the_next_process() {
 fn a_mode_that_allows_it_answers_an_open_question() {
     check(
         r#"
-        model: call terminal {"command":"echo ran"}
+        model: call terminal {"command":"env -u A echo ran"}
         model: text "Good."
         > answer silence
         > prompt go
@@ -402,8 +402,8 @@ fn a_mode_that_allows_it_answers_an_open_question() {
         "#,
         &expect![[r#"
             > prompt go
-            < call call-1-0 terminal "`echo ran`" pending {"command":"echo ran"}
-            ? `echo ran` [allow_once, reject_once, allow_always, reject_always] -> silence
+            < call call-1-0 terminal "`env -u A echo ran`" pending {"command":"env -u A echo ran"}
+            ? `env -u A echo ran` [allow_once, reject_once, allow_always, reject_always] -> silence
             > mode auto
             = set
             < takes its question back
@@ -415,7 +415,7 @@ fn a_mode_that_allows_it_answers_an_open_question() {
             < title go
             = end_turn
             model saw user: "go"
-            model saw assistant: terminal("{\"command\":\"echo ran\"}")
+            model saw assistant: terminal("{\"command\":\"env -u A echo ran\"}")
             model saw tool: "ran\n"
         "#]],
     );

@@ -153,7 +153,7 @@ fn odd_answers_to_permission_are_no_yes() {
         model: call terminal {"command":"touch ran"}
         model: call terminal {"command":"touch ran"}
         model: call terminal {"command":"touch ran"}
-        model: call terminal {"command":"ls"}
+        model: call terminal {"command":"env -u A ls"}
         model: text "Nothing ran."
         hello
         new A
@@ -177,8 +177,8 @@ fn odd_answers_to_permission_are_no_yes() {
             < call call-7-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> cancelled
             < call call-7-0 failed "not run: the question was closed without an answer"
-            < call call-9-0 terminal "`ls`" pending {"command":"ls"}
-            ? `ls` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-9-0 terminal "`env -u A ls`" pending {"command":"env -u A ls"}
+            ? `env -u A ls` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-9-0 in_progress
             < call call-9-0 completed "(no output)"
             < text[msg-11] Nothing ran.
@@ -271,8 +271,8 @@ fn plan_mode_writes_nothing() {
 fn an_option_acts_in_the_turn_that_runs() {
     check(
         r#"
-        model: call terminal {"command":"echo one"}
-        model: text "Next" | hold | call terminal {"command":"echo two"}
+        model: call terminal {"command":"env -u A echo one"}
+        model: text "Next" | hold | call terminal {"command":"env -u A echo two"}
         model: text "Both."
         hello
         new A
@@ -284,15 +284,15 @@ fn an_option_acts_in_the_turn_that_runs() {
         got one
         "#,
         &expect![[r#"
-            < call call-1-0 terminal "`echo one`" pending {"command":"echo one"}
-            ? `echo one` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            < call call-1-0 terminal "`env -u A echo one`" pending {"command":"env -u A echo one"}
+            ? `env -u A echo one` [allow_once, reject_once, allow_always, reject_always] -> allow_once
             < call call-1-0 in_progress
             < call call-1-0 completed "one\n"
             < text[msg-3] Next
             mode = ok "mode" "auto" "model" "scripted" "thought_level" "default"
             < mode auto
             < config_option_update
-            < call call-3-0 terminal "`echo two`" pending {"command":"echo two"}
+            < call call-3-0 terminal "`env -u A echo two`" pending {"command":"env -u A echo two"}
             < call call-3-0 in_progress
             < call call-3-0 completed "two\n"
             < text[msg-5] Both.

@@ -11,17 +11,8 @@ fn verdict(mode: Mode, rules: &str, line: &str) -> Verdict {
 
 /// A program with arguments that the rules below say nothing about.
 fn stranger() -> impl Strategy<Value = String> {
-    "[a-z]{1,8}( [a-zA-Z0-9./-]{1,6}){0,3}".prop_filter("known", |line| {
-        let program = line.split(' ').next().unwrap();
-        let known = [
-            "true", "false", "pwd", "exit", "wait", "return", "continue", "break", "printf", "test", "set",
-            "tee",
-        ];
-        let shells = ["if", "fi", "do", "in", "for", "case", "then", "done", "esac", "else", "elif"];
-        !known.contains(&program)
-            && !shells.contains(&program)
-            && !["echo", "cd", "git", "rm"].contains(&program)
-    })
+    // No program that is known begins so.
+    "zz[a-z]{0,8}( [a-zA-Z0-9./-]{1,6}){0,3}"
 }
 
 /// Pieces that lines are made of, to get deep into the parser.

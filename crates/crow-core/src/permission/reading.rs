@@ -1,0 +1,386 @@
+//! Whether a line only reads, and only what may be read freely: then it needs no rule and no question, in any mode.
+//! Strict: what the table of readers does not know is not reading.
+
+use super::command::{Court, risky_assignment};
+use super::folders::Way;
+use super::harmless;
+use super::names::may_name_any_key;
+use super::paths::{Target, is_inside, is_key, is_readable, is_secret};
+use super::readers::{Operands, READERS, Reader};
+use super::risks::{base, risks};
+use crate::shell::{Direction, Extent, Piece, Simple, Through, Word};
+
+/// Programs in front of another that add nothing to it.
+const WRAPPERS: &[&str] =
+    &["time", "timeout", "nice", "env", "command", "stdbuf", "eval", "sh", "bash", "dash"];
+
+/// Builtins that change nothing outside the shell, whatever their words are.
+const BUILTINS: &[&str] = &["true", "false", ":", "exit", "break", "continue", "return", "cd", "shift"];
+
+/// Options of Git itself that change nothing.
+const GIT_OPTIONS: &[&str] = &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+
+/// Words that make `git branch`, `git tag` and `git config` show what there is.
+const LISTING: &[&str] = &[
+    "-l",
+    "--list",
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "--contains",
+    "--no-contains",
+    "--merged",
+    "--no-merged",
+    "--points-at",
+    "--show-current",
+];
+
+/// Tests and actions of `find` that only look, without a value and with one.
+const FIND_FLAGS: &[&str] = &[
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-empty",
+    "-not",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "!",
+    "(",
+    ")",
+    "-true",
+    "-false",
+    "-xdev",
+    "-mount",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
+    "-daystart",
+    "-P",
+    "-noleaf",
+    "-ignore_readdir_race",
+    ",",
+];
+const FIND_VALUED: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-ctime",
+    "-cmin",
+    "-atime",
+    "-amin",
+    "-perm",
+    "-user",
+    "-group",
+    "-printf",
+    "-links",
+    "-inum",
+    "-newermt",
+    "-lname",
+    "-xtype",
+    "-uid",
+    "-gid",
+];
+
+impl Court<'_> {
+    /// Whether the line only reads, and only inside the session's folders and nothing that is protected.
+    pub(super) fn only_reads(&self, commands: &[Simple]) -> bool {
+        !commands.is_empty() && commands.iter().all(|simple| self.reads(simple))
+    }
+
+    fn reads(&self, simple: &Simple) -> bool {
+        if risky_assignment(simple).is_some() {
+            return false;
+        }
+        let redirected = |redirection: &crate::shell::Redirection| match redirection.direction {
+            Direction::In => self.is_free_file(&redirection.target, true),
+            Direction::Out => self.place.target(&redirection.target) == Target::Nowhere,
+        };
+        if !simple.redirections.iter().all(redirected) {
+            return false;
+        }
+        let Some(program) = simple.words.first() else { return true };
+        let Some(program) = program.whole().and_then(plain_name) else { return false };
+        if let Some(inner) = &simple.inner {
+            let is_plain = WRAPPERS.contains(&program) && inner.through == Through::Plainly;
+            return is_plain && inner.commands.iter().all(|command| self.reads(command));
+        }
+        let words = &simple.words[1..];
+        match program {
+            _ if BUILTINS.contains(&program) => {
+                self.leaving(simple).is_none()
+                    && words.iter().all(|word| program == "cd" || word.whole().is_some())
+            }
+            "echo" => words.iter().all(|word| self.is_free_text(word)),
+            "printf" | "set" => {
+                harmless::needs_no_rule(simple) && words.iter().all(|word| self.is_free_text(word))
+            }
+            "test" | "[" => self.tests(words),
+            "command" => {
+                words.len() == 2
+                    && ["-v", "-V"].contains(&words[0].text.as_str())
+                    && words[1].whole().is_some()
+            }
+            "find" | "gfind" => self.finds(words),
+            _ => self.is_reader(program, simple),
+        }
+    }
+
+    /// Whether a condition of `test` looks at nothing that is protected.
+    fn tests(&self, words: &[Word]) -> bool {
+        let is_file = |word: &Word| {
+            let operators = [
+                "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef", "-p", "-S", "-b",
+                "-c",
+            ];
+            operators.contains(&word.text.as_str())
+        };
+        words.iter().enumerate().all(|(at, word)| {
+            let before = at.checked_sub(1).map(|at| &words[at]);
+            match before.is_some_and(is_file)
+                || words.get(at + 1).is_some_and(|next| ["-nt", "-ot", "-ef"].contains(&next.text.as_str()))
+            {
+                true => self.is_free_file(word, false),
+                // Some shells run what stands in brackets behind this.
+                false => word.text != "-v" && self.is_free_text(word),
+            }
+        })
+    }
+
+    fn finds(&self, words: &[Word]) -> bool {
+        let n_starts = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!', ','])).count();
+        let (starts, tests) = words.split_at(n_starts);
+        let mut tests = tests.iter();
+        while let Some(test) = tests.next() {
+            let Some(name) = test.whole() else { return false };
+            match name {
+                _ if FIND_FLAGS.contains(&name) => {}
+                _ if FIND_VALUED.contains(&name) && tests.next().is_some_and(is_one_word) => {}
+                _ => return false,
+            }
+        }
+        starts.iter().all(|word| !may_be_option(word) && self.is_free_file(word, false))
+    }
+
+    /// Whether a command is in the table of readers with all its options, and its operands are free to read.
+    fn is_reader(&self, program: &str, simple: &Simple) -> bool {
+        let words = &simple.words[1..];
+        if program == "git" {
+            // A repository below could be another one, whose configuration names programs.
+            let is_other = self.route.way >= Way::Inside;
+            // A value names a file as well, as in `-L 1,5:FILE`.
+            let names_key = |word: &Word| word.text.split([':', '=', ',', ')']).any(is_key);
+            if is_other || words.iter().any(names_key) {
+                return false;
+            }
+        }
+        if ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"].contains(&program) && !only_prints(simple) {
+            return false;
+        }
+        READERS.iter().filter(|reader| reader.names.split_whitespace().any(|name| name == program)).any(
+            |reader| {
+                let words = match reader.subcommands {
+                    "" => Some(words),
+                    names => names.split_whitespace().find_map(|name| behind_subcommand(words, name)),
+                };
+                words.is_some_and(|words| self.fits(reader, words))
+            },
+        )
+    }
+
+    fn fits(&self, reader: &Reader, words: &[Word]) -> bool {
+        let Some(Parsed { operands, has_pattern }) = parse(reader, words) else { return false };
+        let are_certain = reader.is_tame || operands.iter().all(|word| !may_be_option(word));
+        let are_free = |words: &[&Word], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
+        are_certain
+            && match reader.operands {
+                Operands::None => operands.is_empty(),
+                Operands::Shown => operands.is_empty() && !words.is_empty(),
+                Operands::Text => operands.iter().all(|word| self.is_free_text(word)),
+                Operands::Files => are_free(&operands, true),
+                Operands::Names => are_free(&operands, false),
+                Operands::OneFile => operands.len() <= 1 && are_free(&operands, true),
+                Operands::Format => {
+                    operands.iter().all(|word| word.text.starts_with('+') && word.whole().is_some())
+                }
+                Operands::Revisions => operands.iter().all(|word| self.is_free_revision(word)),
+                Operands::Listed => {
+                    let is_listed = words.iter().any(|word| {
+                        LISTING
+                            .contains(&word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name))
+                    });
+                    operands.is_empty() || (is_listed && operands.iter().all(|word| word.whole().is_some()))
+                }
+                Operands::PatternThenFiles => match operands.split_first() {
+                    _ if has_pattern => are_free(&operands, true),
+                    Some((pattern, files)) => is_one_word(pattern) && are_free(files, true),
+                    None => false,
+                },
+            }
+    }
+
+    /// Whether a word names files that may be read freely; `reads` if what is in them is shown.
+    fn is_free_file(&self, word: &Word, reads: bool) -> bool {
+        self.variables.readings(word).iter().all(|word| match word.whole() {
+            Some("-") => true,
+            Some(_) => self.targets(word).iter().all(|target| match target {
+                Target::Nowhere => true,
+                Target::At(path) if reads => is_readable(path.as_str(), self.law.roots),
+                Target::At(path) => is_inside(path, &self.law.roots.work) && !is_secret(path, self.law.roots),
+                Target::Unknown(_) => false,
+            }),
+            None => self.is_free_pattern(word, reads),
+        })
+    }
+
+    /// Whether the files that a pattern finds may be read freely: it begins in a folder that is free, and what is not
+    /// known of it is no key and leads nowhere else.
+    fn is_free_pattern(&self, word: &Word, reads: bool) -> bool {
+        let is_glob = |piece: &Piece| matches!(piece, Piece::Glob | Piece::Known(_));
+        let known = word.rest.iter().filter_map(|piece| match piece {
+            Piece::Known(text) => Some(text.as_str()),
+            Piece::Glob | Piece::Variable(_) | Piece::Unknown(_) => None,
+        });
+        let known: String = known.collect::<Vec<_>>().join("*");
+        let folder = word.text.rfind('/').map_or(".", |end| &word.text[..=end]);
+        let leaves = known.split('/').any(|name| name == "..") || (reads && known.contains('/'));
+        word.extent == Extent::Begins
+            && word.rest.iter().all(is_glob)
+            && !leaves
+            && !(reads && may_name_any_key(word))
+            && self.is_free_file(&Word::known(folder), reads)
+    }
+
+    /// Whether a text is free: what it finds among file names is.
+    fn is_free_text(&self, word: &Word) -> bool {
+        let finds = word.rest.contains(&Piece::Glob);
+        let is_home = word.extent == Extent::Home || word.text.starts_with("~/");
+        if finds || is_home { self.is_free_file(word, false) } else { true }
+    }
+
+    /// Whether a word of Git names no key, and no file outside.
+    fn is_free_revision(&self, word: &Word) -> bool {
+        self.variables.readings(word).iter().all(|word| match word.whole() {
+            Some(text) => {
+                // `HEAD:FILE` and `:(top)FILE` name files as well.
+                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key);
+                let is_path = text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
+                !names_key && (!is_path || self.is_free_file(word, true))
+            }
+            None => self.is_free_pattern(word, true),
+        })
+    }
+}
+
+/// What the words of a command are.
+struct Parsed<'a> {
+    operands: Vec<&'a Word>,
+    /// Whether an option was the pattern.
+    has_pattern: bool,
+}
+
+/// Tells options from operands; `None` if one is not in the table.
+fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
+    let mut parsed = Parsed { operands: Vec::new(), has_pattern: false };
+    let long: Vec<&str> = reader.long.split_whitespace().collect();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if !text.starts_with('-') || text == "-" {
+            parsed.operands.push(word);
+            continue;
+        }
+        if text == "--" && word.whole().is_some() {
+            parsed.operands.extend(words);
+            break;
+        }
+        if !is_one_word(word) {
+            return None;
+        }
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let valued = format!("{name}=");
+        let is_long = text.starts_with("--") || long.contains(&text);
+        if is_long {
+            match value {
+                None if word.whole().is_some() && long.contains(&name) => {}
+                None if word.whole().is_some() && long.contains(&valued.as_str()) => {
+                    words.next().filter(|word| is_one_word(word))?;
+                }
+                Some(_) if long.contains(&valued.as_str()) => {}
+                _ => return None,
+            }
+            parsed.has_pattern |= ["--regexp", "--expression", "--files", "--type-list"].contains(&name);
+            continue;
+        }
+        word.whole()?;
+        for (at, letter) in text[1..].char_indices() {
+            let is_number = letter.is_ascii_digit() && reader.flags.contains('#');
+            if reader.valued.contains(letter) {
+                parsed.has_pattern |= letter == 'e' && reader.operands == Operands::PatternThenFiles;
+                if text[1 + at + letter.len_utf8()..].is_empty() {
+                    words.next().filter(|word| is_one_word(word))?;
+                }
+                break;
+            }
+            if letter == '#' || !(is_number || reader.flags.contains(letter)) {
+                return None;
+            }
+        }
+    }
+    Some(parsed)
+}
+
+/// Returns what follows a subcommand of Git and others, behind options that change nothing.
+fn behind_subcommand<'a>(words: &'a [Word], names: &str) -> Option<&'a [Word]> {
+    let n_options = words.iter().take_while(|word| GIT_OPTIONS.contains(&word.text.as_str())).count();
+    let mut words = &words[n_options..];
+    for name in names.split('+') {
+        let (first, rest) = words.split_first()?;
+        if first.whole()? != name {
+            return None;
+        }
+        words = rest;
+    }
+    Some(words)
+}
+
+/// Whether the script of a command only prints.
+fn only_prints(simple: &Simple) -> bool {
+    let odd = ["ARGV", "ENVIRON", "import", "include", "getline", "input_filename", "@load", "@include"];
+    let is_odd = |word: &Word| odd.iter().any(|odd| word.text.contains(odd));
+    risks(&simple.words).is_empty() && !simple.words.iter().any(is_odd)
+}
+
+/// Returns a program's name if that alone says which one runs.
+fn plain_name(program: &str) -> Option<&str> {
+    let name = base(program);
+    let folder = &program[..program.len() - name.len()];
+    ["", "/bin/", "/usr/bin/"].contains(&folder).then_some(name)
+}
+
+/// Whether a word stays one word, whatever it becomes.
+fn is_one_word(word: &Word) -> bool {
+    word.extent != Extent::Splits && !word.rest.contains(&Piece::Glob)
+}
+
+/// Whether a word is an option, or may become one.
+fn may_be_option(word: &Word) -> bool {
+    word.text.starts_with('-') && word.text != "-" || word.may_be_option()
+}
