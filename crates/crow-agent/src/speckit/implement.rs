@@ -236,7 +236,13 @@ impl Run<'_, '_> {
                 step.show_plan(&at_work).await;
             }
         }
-        let ended = step.scope.watched(|watch| drop(watch.end_call())).await;
+        let ended = step
+            .scope
+            .watched({
+                let background = step.cx.background();
+                move |watch| drop(watch.end_call(background))
+            })
+            .await;
         let put_back = ended.map_err(failed).and(step.put_back().await);
         self.untick(&begun, talk).await?;
         let text = format!(

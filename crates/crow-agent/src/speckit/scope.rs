@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crow_core::{Call, Facets, Mode, Outcome, Part, Touch, Verdict};
 use crow_speckit::{BackgroundWork, Change, ChangeWatch, Command, Gap, Guard, Project, Touched};
-use crow_tools::{Tool, Workspace};
+use crow_tools::Tool;
 
 use crate::run_turn::TurnCx;
 use crate::speckit::record::off;
@@ -56,8 +56,9 @@ impl Scope {
     }
 
     /// Notes that such a call has ended; what it may not change is put back, and the model told.
-    async fn end_call(&self, mut outcome: Outcome, workspace: &Workspace) -> Outcome {
-        let put_back = match self.watched(ChangeWatch::end_call).await {
+    async fn end_call(&self, mut outcome: Outcome, cx: &TurnCx<'_>) -> Outcome {
+        let (workspace, background) = (cx.workspace, cx.background());
+        let put_back = match self.watched(move |watch| watch.end_call(background)).await {
             Ok(put_back) => put_back,
             Err(why) => {
                 tracing::warn!(why, "the files of the workflow could not be looked at after a call");
@@ -136,7 +137,7 @@ pub(crate) async fn begin_watching<'a>(cx: &TurnCx<'a>, call: &Call, facets: &Fa
 /// Has the step look at its files again, and put back what the call may not change.
 pub(crate) async fn end_watching(cx: &TurnCx<'_>, watching: Option<&Scope>, outcome: Outcome) -> Outcome {
     match watching {
-        Some(scope) => scope.end_call(outcome, cx.workspace).await,
+        Some(scope) => scope.end_call(outcome, cx).await,
         None => outcome,
     }
 }

@@ -323,7 +323,7 @@ impl Stage {
     fn call(&mut self, path: &str, text: &str) -> String {
         self.watch.begin_call(BackgroundWork::None);
         self.write(path, text);
-        shown(&self.watch.end_call(), &self.root)
+        shown(&self.watch.end_call(BackgroundWork::None), &self.root)
     }
 
     fn end(&mut self) -> String {
@@ -358,8 +358,8 @@ fn what_changes_while_something_runs_on_is_not_the_persons() {
     // Calls side by side are one stretch.
     stage.watch.begin_call(BackgroundWork::None);
     stage.write(SECURITY, "- [x] b");
-    assert_eq!(stage.watch.end_call(), []);
-    assert_eq!(stage.watch.end_call().len(), 1);
+    assert_eq!(stage.watch.end_call(BackgroundWork::None), []);
+    assert_eq!(stage.watch.end_call(BackgroundWork::None).len(), 1);
     stage.write(SECURITY, "- [x] b");
     assert_eq!(stage.watch.end_turn(BackgroundWork::Running).len(), 1);
     assert_eq!(stage.text(SECURITY), "- [ ] b");
@@ -400,7 +400,7 @@ fn a_reviewed_list_loses_nothing_to_a_call() {
     assert_eq!(stage.text(new), "- [ ] CHK001 y\n");
     stage.watch.begin_call(BackgroundWork::None);
     fs::remove_file(stage.root.join(SECURITY)).unwrap();
-    stage.watch.end_call();
+    stage.watch.end_call(BackgroundWork::None);
     assert_eq!(stage.text(SECURITY), "- [x] CHK001 a\n- [x] CHK002 b\n");
     stage.end();
 }
@@ -427,7 +427,7 @@ fn what_is_gone_or_new_in_other_features() {
         Stage::new(Command::Plan, &[("specs/002-b/spec.md", "other"), ("specs/002-b/plan.md", "plan")]);
     stage.watch.begin_call(BackgroundWork::None);
     fs::remove_dir_all(stage.root.join("specs/002-b")).unwrap();
-    stage.watch.end_call();
+    stage.watch.end_call(BackgroundWork::None);
     assert_eq!(stage.text("specs/002-b/plan.md"), "plan");
     assert_eq!(stage.call("specs/002-b/new.md", "new"), "Created specs/002-b/new.md\n");
     assert_eq!(stage.text("specs/002-b/new.md"), "new");

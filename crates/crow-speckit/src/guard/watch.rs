@@ -13,6 +13,8 @@ pub struct ChangeWatch {
     snapshot: Snapshot,
     feature: Option<Feature>,
     n_running: usize,
+    /// What ran on behind the calls when it was last looked: it may have ended since.
+    behind: BackgroundWork,
     /// Tasks that were ticked when it was last looked.
     done: BTreeSet<TaskId>,
     /// Tasks that calls ticked.
@@ -34,19 +36,21 @@ impl ChangeWatch {
     /// Begins with the files as they are.
     pub fn new(snapshot: Snapshot, feature: Option<Feature>) -> Self {
         let done = feature.as_ref().and_then(done).unwrap_or_default();
-        Self { snapshot, feature, n_running: 0, done, ticked: BTreeSet::new(), untold: Vec::new() }
+        let behind = BackgroundWork::None;
+        Self { snapshot, feature, n_running: 0, behind, done, ticked: BTreeSet::new(), untold: Vec::new() }
     }
 
     /// Notes that a call begins.
     pub fn begin_call(&mut self, behind: BackgroundWork) {
         if self.n_running == 0 {
-            self.look(behind);
+            self.look_between(behind);
         }
         self.n_running += 1;
     }
 
     /// Notes that a call has ended, and returns what was put back of what the calls changed.
-    pub fn end_call(&mut self) -> Vec<Touched> {
+    pub fn end_call(&mut self, behind: BackgroundWork) -> Vec<Touched> {
+        self.behind = behind;
         self.n_running = self.n_running.saturating_sub(1);
         if self.n_running > 0 {
             return Vec::new();
@@ -59,7 +63,7 @@ impl ChangeWatch {
     /// Ends a turn, and returns what was put back since the last one.
     pub fn end_turn(&mut self, behind: BackgroundWork) -> Vec<Touched> {
         self.n_running = 0;
-        self.look(behind);
+        self.look_between(behind);
         let mut touched = std::mem::take(&mut self.untold);
         touched.sort_by(|a, b| a.path.cmp(&b.path));
         touched.dedup();
@@ -77,6 +81,12 @@ impl ChangeWatch {
     /// Returns the tasks that calls ticked since this was last asked.
     pub fn take_ticked(&mut self) -> BTreeSet<TaskId> {
         std::mem::take(&mut self.ticked)
+    }
+
+    /// Looks where no call runs. What ran on at the last look may have changed something before it ended.
+    fn look_between(&mut self, behind: BackgroundWork) {
+        let before = std::mem::replace(&mut self.behind, behind);
+        self.look(if before == BackgroundWork::Running { before } else { behind });
     }
 
     /// Takes what changed for the person's, or puts it back where something of the model may have done it.
