@@ -22,6 +22,9 @@ const LINES_MAX: usize = 200;
 /// Entries of one folder: no folder hides the others.
 const FOLDER_ENTRIES_MAX: usize = 50;
 
+/// Entries of the root: what is in it is what a project is.
+const ROOT_ENTRIES_MAX: usize = 100;
+
 /// A folder of which fewer lines could be drawn is only named.
 const FOLDER_LINES_MIN: usize = 3;
 
@@ -126,7 +129,8 @@ impl Drawing {
         for (place, &node) in level.iter().enumerate() {
             let share = LINES_MAX.saturating_sub(self.n_lines) / (level.len() - place);
             // One line more says how many are left out.
-            let share = share.min(FOLDER_ENTRIES_MAX + 1);
+            let n_entries_max = if node == 0 { ROOT_ENTRIES_MAX } else { FOLDER_ENTRIES_MAX };
+            let share = share.min(n_entries_max + 1);
             let Some(folder) = self.nodes[node].folder.take().filter(|_| share >= FOLDER_LINES_MIN) else {
                 continue;
             };

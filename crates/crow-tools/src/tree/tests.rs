@@ -42,17 +42,17 @@ fn a_folder_of_thousands_hides_no_other() {
         },
         &expect![[r#"
             0000.txt
-            0046.txt
+            0096.txt
             gen/
               0000.rs
-              0047.rs
-              … 2,952 more
+              0031.rs
+              … 2,968 more
             src/
               deep/
                 main.rs
             zoo/
               AGENTS.md
-            … 2,953 more
+            … 2,903 more
             found ["zoo/AGENTS.md"]
         "#]],
     );
