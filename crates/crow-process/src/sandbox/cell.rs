@@ -1,7 +1,7 @@
 //! All that holds one command: built before it is started, closed around it by itself.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -81,7 +81,7 @@ impl Cell {
     pub(crate) fn build(orders: &Orders, repositories: &RepositorySurvey) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
-            Confinement::Project => Some([orders.roots.as_slice(), &orders.writable].concat()),
+            Confinement::Project => Some(outermost(&[orders.roots.as_slice(), &orders.writable].concat())),
             Confinement::ReadOnly => None,
         };
         let version = files::version()?;
@@ -138,6 +138,24 @@ impl Cell {
     }
 }
 
+/// Leaves out the places that lie inside another one, which is writable with all that is in it. A command could put a
+/// link in their place, and the next one would be let write where that leads.
+fn outermost(places: &[String]) -> Vec<String> {
+    let holds = |outer: &&String, inner: &str| *outer != inner && Path::new(inner).starts_with(outer);
+    let by_name = places.iter().filter(|place| !places.iter().any(|outer| holds(&outer, place)));
+    let by_name: Vec<&String> = by_name.collect();
+    let resolved: Vec<Option<PathBuf>> = by_name.iter().map(|place| fs::canonicalize(place).ok()).collect();
+    let is_inside = |(at, place): &(usize, &&String)| {
+        let above =
+            Path::new(place.as_str()).ancestors().skip(1).filter_map(|above| fs::canonicalize(above).ok());
+        let others = || {
+            resolved.iter().enumerate().filter(|(other, _)| other != at).filter_map(|(_, path)| path.as_ref())
+        };
+        above.into_iter().any(|above| others().any(|other| above.starts_with(other)))
+    };
+    by_name.iter().enumerate().filter(|place| !is_inside(place)).map(|(_, place)| (*place).clone()).collect()
+}
+
 fn broken(error: impl std::fmt::Display) -> String {
     format!("could not prepare the sandbox: {error}")
 }
@@ -164,3 +182,29 @@ fn close_on_exec() -> io::Result<()> {
 
 /// The first descriptor behind stdin, stdout and stderr.
 const FIRST_OTHER: libc::c_uint = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a command puts in the place of an inner folder, the next command is not let write there.
+    #[test]
+    fn a_place_inside_another_is_none_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for folder in ["root/target", "home", "beside"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("root", dir.join("link")).unwrap();
+        let shown = |names: &[&str]| {
+            let places: Vec<String> = names.iter().map(|name| dir.join(name).display().to_string()).collect();
+            let outermost = outermost(&places);
+            outermost.iter().map(|place| place.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let places = ["root", "root/target", "link/target", "beside"];
+        assert_eq!(shown(&places), ["root", "beside"]);
+        fs::remove_dir(dir.join("root/target")).unwrap();
+        std::os::unix::fs::symlink("../home", dir.join("root/target")).unwrap();
+        assert_eq!(shown(&places), ["root", "beside"]);
+    }
+}
