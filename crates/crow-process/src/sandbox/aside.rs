@@ -68,13 +68,20 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     let mode = Mode::from_bits_truncate(fstat(&folder)?.st_mode);
     if !mode.contains(Mode::S_IRWXU) {
         // Where we may not, the renaming says so.
-        let _ = fchmod(&folder, mode | Mode::S_IRWXU);
+        let rights = Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO;
+        let _ = fchmod(&folder, (mode & rights) | Mode::S_IRWXU);
     }
     Ok(folder)
 }
 
+/// Opens a folder as a place only, without following any link: it can be listed by its descriptor.
+pub(super) fn open_place(path: &Path) -> io::Result<OwnedFd> {
+    open(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+}
+
 fn open(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
-    let how = OpenHow::new().flags(flags | OFlag::O_NONBLOCK).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    let flags = if flags.contains(OFlag::O_PATH) { flags } else { flags | OFlag::O_NONBLOCK };
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
     Ok(openat2(folder, path, how)?)
 }
 

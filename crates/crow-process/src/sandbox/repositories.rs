@@ -4,7 +4,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs, io,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
@@ -274,13 +277,18 @@ impl Walk {
     }
 
     fn entries(&mut self, folder: &Path) -> Vec<(std::ffi::OsString, bool)> {
-        let read = fs::read_dir(folder).or_else(|error| {
-            if error.kind() != io::ErrorKind::PermissionDenied || self.unlisted == Unlisted::PassedBy {
-                return Err(error);
-            }
-            let mode = fs::symlink_metadata(folder)?.permissions().mode();
-            fs::set_permissions(folder, fs::Permissions::from_mode(mode | OWNER_ALL))?;
-            fs::read_dir(folder)
+        // A command that runs on may put a link in the place of a folder meanwhile.
+        let place = aside::open_place(folder);
+        let read = place.and_then(|place| {
+            let folder = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
+            fs::read_dir(&folder).or_else(|error| {
+                if error.kind() != io::ErrorKind::PermissionDenied || self.unlisted == Unlisted::PassedBy {
+                    return Err(error);
+                }
+                let mode = fs::metadata(&folder)?.permissions().mode() & ALL_RIGHTS;
+                fs::set_permissions(&folder, fs::Permissions::from_mode(mode | OWNER_ALL))?;
+                fs::read_dir(&folder)
+            })
         });
         if read.is_err() {
             self.unlistable.push(folder.to_owned());
@@ -298,6 +306,9 @@ impl Walk {
 }
 
 const OWNER_ALL: u32 = 0o700;
+
+/// Without those that change who a program runs as.
+const ALL_RIGHTS: u32 = 0o777;
 
 fn is_git_name(name: &std::ffi::OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
