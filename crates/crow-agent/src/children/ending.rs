@@ -87,7 +87,7 @@ pub(super) fn came_to(reason: StopReason) -> RoundEnd {
     let done = |why: Option<&str>| RoundEnd { state: TaskState::Done, why: why.map(str::to_owned) };
     match reason {
         StopReason::EndTurn => done(None),
-        StopReason::MaxTokens => done(Some("the output limit cut its answer")),
+        StopReason::MaxTokens => done(Some("its answer was cut because it became too long")),
         StopReason::MaxTurnRequests => done(Some("its turn reached a limit before it was done")),
         StopReason::Refusal => {
             RoundEnd { state: TaskState::Failed, why: Some("its model refused".to_owned()) }

@@ -331,7 +331,7 @@ impl Driver {
                 Some(ReportOutcome::Done) | None => Ok(()),
             },
             (StopReason::MaxTokens, Refused::Nothing) => {
-                Err(Exit::new(Code::Failed, "the model's output limit cut the answer"))
+                Err(Exit::new(Code::Failed, "the answer was cut because it became too long"))
             }
             (StopReason::Refusal, Refused::Nothing) => Err(Exit::new(Code::Failed, "the model refused")),
         })
