@@ -366,6 +366,16 @@ fn what_changes_while_something_runs_on_is_not_the_persons() {
 }
 
 #[test]
+fn a_job_that_ended_between_two_calls_is_not_the_person() {
+    let mut stage = Stage::new(Command::Implement, &[]);
+    stage.watch.begin_call(BackgroundWork::None);
+    assert_eq!(stage.watch.end_call(BackgroundWork::Running), []);
+    stage.write(SECURITY, "- [x] b");
+    assert_eq!(stage.watch.end_turn(BackgroundWork::None).len(), 1);
+    assert_eq!(stage.text(SECURITY), "- [ ] b");
+}
+
+#[test]
 fn tasks_that_calls_tick_are_known() {
     let tasks = "specs/001-a/tasks.md";
     let mut stage = Stage::new(Command::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n")]);
