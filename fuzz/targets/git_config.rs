@@ -1,7 +1,7 @@
 //! Whatever stands in a repository that a command made, nothing beyond the plainest configuration counts as harmless.
 #![no_main]
 
-use crow_core::is_inert_git_config;
+use crow_core::{git_mentions, is_inert_git_config, script_mentions};
 use libfuzzer_sys::fuzz_target;
 
 /// Parts of names of keys and sections through which Git runs programs or reads more configuration.
@@ -26,9 +26,12 @@ const PROGRAMS: [&str; 16] = [
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    let _ = script_mentions(text);
+    let mentions = git_mentions(text);
     if !is_inert_git_config(text) {
         return;
     }
+    assert!(mentions.is_ok_and(|mentions| mentions.is_empty()), "{text:?}");
     assert!(!text.contains(['\\', '\r', '#', ';', '!', '$', '`', '\0']), "{text:?}");
     for line in text.lines() {
         let line = line.trim().to_ascii_lowercase();

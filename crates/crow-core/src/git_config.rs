@@ -1,5 +1,21 @@
 //! What Git's configuration of a fresh clone says, and nothing more. Whatever else a configuration says may have Git
-//! run a program.
+//! run a program, and which is found in it.
+
+mod mentions;
+mod settings;
+
+pub use self::mentions::{GitMention, git_mentions, script_mentions};
+
+/// Why it is not known what a configuration leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadGitConfig {
+    /// Nor does Git know.
+    #[error("it is no configuration of Git's")]
+    NotUnderstood,
+    /// It has more than any person writes.
+    #[error("it is too long")]
+    TooLong,
+}
 
 /// The longest configuration that is looked at; a fresh clone has a few hundred bytes.
 const BYTES_MAX: usize = 64 * 1024;
@@ -25,6 +41,11 @@ const KEYS: &[(&str, &[&str])] = &[
     ("branch", &["remote", "merge", "rebase"]),
     ("submodule", &["url", "active"]),
     ("extensions", &["objectformat", "refstorage"]),
+    // What tests and scripts set in repositories of their own.
+    ("user", &["name", "email"]),
+    ("commit", &["gpgsign"]),
+    ("gc", &["auto"]),
+    ("init", &["defaultbranch"]),
 ];
 
 /// Whether a configuration of Git can make no Git command run a program. Errs on the side of `false`.
@@ -57,6 +78,12 @@ fn known_section(header: &str) -> Option<&'static (&'static str, &'static [&'sta
         return None;
     }
     KEYS.iter().find(|(section, _)| section.eq_ignore_ascii_case(name))
+}
+
+/// Whether a setting is one that a fresh repository has.
+fn is_plain_setting(section: &str, key: &str, value: &str) -> bool {
+    let keys = KEYS.iter().find(|(name, _)| *name == section).map(|(_, keys)| keys);
+    keys.is_some_and(|keys| keys.contains(&key)) && is_plain_value(section, key, value)
 }
 
 /// Quotes, escapes, comments and continued lines are nothing that a fresh clone has.
@@ -95,6 +122,7 @@ mod tests {
              [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
             "[remote \"origin\"]\n\turl = git@example.org:a/b.git\n",
             "[Core]\nBare = true\n",
+            "[user]\n\tname = Me\n\temail = me@example.org\n[commit]\n\tgpgsign = false\n",
         ] {
             assert!(is_inert_git_config(text), "{text}");
         }

@@ -47,7 +47,7 @@ pub use confinement::{
 };
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use front_matter::FrontMatter;
-pub use git_config::is_inert_git_config;
+pub use git_config::{BadGitConfig, GitMention, git_mentions, is_inert_git_config, script_mentions};
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
 pub use image::{BadImage, IMAGE_TYPES, decode_base64, image_type, read_data_url, read_image_part};

@@ -1,0 +1,181 @@
+//! The settings of a configuration, read as Git itself reads them.
+
+use std::{iter::Peekable, str::Chars};
+
+/// One setting; the section and the key are in lower case, as Git compares them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) section: String,
+    pub(super) subsection: Option<String>,
+    pub(super) key: String,
+    /// Empty where there is none.
+    pub(super) value: String,
+}
+
+/// Reads all settings; `None` where Git would not understand the text.
+pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    let mut reader = Reader { left: text.chars().peekable() };
+    let mut settings = Vec::new();
+    let mut section: Option<(String, Option<String>)> = None;
+    while let Some(letter) = reader.left.next() {
+        match letter {
+            '#' | ';' => drop(reader.left.by_ref().find(|&letter| letter == '\n')),
+            '[' => section = Some(reader.header()?),
+            _ if is_space(letter) => {}
+            _ if letter.is_ascii_alphabetic() => {
+                let (section, subsection) = section.clone()?;
+                let key = reader.key(letter);
+                settings.push(Setting { section, subsection, key, value: reader.value()? });
+            }
+            _ => return None,
+        }
+    }
+    Some(settings)
+}
+
+fn is_space(letter: char) -> bool {
+    [' ', '\t', '\n', '\r'].contains(&letter)
+}
+
+fn is_key_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '-'
+}
+
+struct Reader<'a> {
+    left: Peekable<Chars<'a>>,
+}
+
+impl Reader<'_> {
+    /// Reads `core]`, `remote "origin"]` or the older `remote.origin]`.
+    fn header(&mut self) -> Option<(String, Option<String>)> {
+        let mut name = String::new();
+        loop {
+            match self.left.next()? {
+                ']' => break,
+                letter if is_space(letter) => {
+                    let subsection = self.quoted(letter)?;
+                    return Some((name, Some(subsection)));
+                }
+                letter if is_key_letter(letter) || letter == '.' => name.push(letter.to_ascii_lowercase()),
+                _ => return None,
+            }
+        }
+        match name.split_once('.') {
+            Some((section, subsection)) => Some((section.to_owned(), Some(subsection.to_owned()))),
+            None => Some((name, None)),
+        }
+    }
+
+    /// Reads the rest of `"origin"]`.
+    fn quoted(&mut self, first: char) -> Option<String> {
+        let mut letter = first;
+        while is_space(letter) {
+            if letter == '\n' {
+                return None;
+            }
+            letter = self.left.next()?;
+        }
+        if letter != '"' {
+            return None;
+        }
+        let mut text = String::new();
+        loop {
+            match self.left.next()? {
+                '\n' => return None,
+                '"' => break,
+                '\\' => text.push(self.left.next().filter(|&letter| letter != '\n')?),
+                letter => text.push(letter),
+            }
+        }
+        (self.left.next()? == ']').then_some(text)
+    }
+
+    fn key(&mut self, first: char) -> String {
+        let mut key = String::from(first.to_ascii_lowercase());
+        while let Some(letter) = self.left.next_if(|&letter| is_key_letter(letter)) {
+            key.push(letter.to_ascii_lowercase());
+        }
+        while self.left.next_if(|&letter| letter == ' ' || letter == '\t').is_some() {}
+        key
+    }
+
+    /// Reads what stands behind a key, to the end of the line or of those that go on.
+    fn value(&mut self) -> Option<String> {
+        match self.left.next() {
+            None | Some('\n') => return Some(String::new()),
+            Some('=') => {}
+            Some(_) => return None,
+        }
+        let (mut value, mut n_kept) = (String::new(), 0);
+        let mut is_quoted = false;
+        loop {
+            match self.left.next() {
+                None | Some('\n') if is_quoted => return None,
+                None | Some('\n') => break,
+                Some('#' | ';') if !is_quoted => {
+                    let _ = self.left.by_ref().find(|&letter| letter == '\n');
+                    break;
+                }
+                Some(letter) if is_space(letter) && !is_quoted => {
+                    if !value.is_empty() {
+                        value.push(letter);
+                    }
+                    continue;
+                }
+                Some('"') => is_quoted = !is_quoted,
+                Some('\\') => match self.left.next() {
+                    Some('\n') => continue,
+                    Some('t') => value.push('\t'),
+                    Some('b') => value.push('\u{8}'),
+                    Some('n') => value.push('\n'),
+                    Some(letter @ ('\\' | '"')) => value.push(letter),
+                    Some(_) | None => return None,
+                },
+                Some(letter) => value.push(letter),
+            }
+            n_kept = value.len();
+        }
+        value.truncate(n_kept);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_git_reads_them() {
+        let text = "\u{feff}[Core]\r\n\tBare\r\n\tfsMonitor = \"./a b\" # c\n; x\n[filter.F] clean=a\\\n\\tb ; c\n\
+                    [includeIf \"gitdir:~/x \\\"y\"] path = c\n[a-b]k=\" x \"  \n";
+        let shown: Vec<String> = settings(text)
+            .expect("it is understood")
+            .into_iter()
+            .map(|Setting { section, subsection, key, value }| {
+                format!("{section}|{}|{key}={value:?}", subsection.unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "core||bare=\"\"",
+                "core||fsmonitor=\"./a b\"",
+                "filter|f|clean=\"a\\tb\"",
+                "includeif|gitdir:~/x \"y|path=\"c\"",
+                "a-b||k=\" x \"",
+            ]
+        );
+        for bad in [
+            "x = y",
+            "[core",
+            "[co re]",
+            "[core]\n1 = x",
+            "[core]\nx = \"y",
+            "[core]\nx = \\y",
+            "[core]\nx y",
+        ] {
+            assert_eq!(settings(bad), None, "{bad}");
+        }
+    }
+}
