@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crow_core::Network;
+use nix::unistd::{getegid, geteuid};
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, sock_filter,
@@ -83,12 +84,36 @@ pub(super) struct CallRules {
     pub(super) network: Network,
     /// No other program can be spoken to through a socket: nothing else hides those that obey.
     pub(super) unix_sockets_closed: bool,
-    /// No file gets a mode that gives others rights: nothing else keeps those outside as they are.
-    pub(super) modes_bounded: bool,
+    /// No file gets another owner, attributes, or a mode that gives others rights: nothing else keeps those outside as
+    /// they are.
+    pub(super) attributes_bounded: bool,
 }
 
 /// Mode bits that let others write or act as the owner.
 const MODES_BOUNDED: [u64; 3] = [0o4000, 0o2000, 0o0002];
+
+/// Calls that change attributes of files beside modes and times. Programs know what to do where a file system has none.
+const ATTRIBUTE_CALLS: &[libc::c_long] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+];
+
+/// FS_IOC_SETFLAGS, its form for 32 bits, FS_IOC_SETVERSION and FS_IOC_FSSETXATTR.
+const ATTRIBUTE_REQUESTS: [u64; 4] = [0x4008_6602, 0x4004_6602, 0x4008_7602, 0x401c_5820];
+
+/// Calls that change the owner of a file, with the place of the user among their arguments; the group follows.
+const OWNER_CALLS: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chown, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_lchown, 1),
+    (libc::SYS_fchown, 1),
+    (libc::SYS_fchownat, 2),
+];
 
 /// Calls that change the mode of a file, with the place of the mode among their arguments.
 const MODE_CALLS: &[(libc::c_long, u8)] = &[
@@ -111,7 +136,8 @@ pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, Backe
     let mut forbidden: BTreeMap<i64, Vec<SeccompRule>> =
         FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
     let mut requests = Vec::new();
-    for request in TERMINAL_INPUT {
+    let of_files = if rules.attributes_bounded { &ATTRIBUTE_REQUESTS[..] } else { &[] };
+    for &request in TERMINAL_INPUT.iter().chain(of_files) {
         requests.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?])?);
     }
     forbidden.insert(libc::SYS_ioctl, requests);
@@ -131,7 +157,10 @@ pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, Backe
         let datagram = condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), number(libc::SOCK_DGRAM))?;
         forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![unix()?, datagram])?]);
     }
-    if rules.modes_bounded {
+    let mut unsupported = BTreeMap::new();
+    if rules.attributes_bounded {
+        forbidden.extend(owner_rules()?);
+        unsupported.extend(ATTRIBUTE_CALLS.iter().map(|&call| (call, Vec::new())));
         for &(call, place) in MODE_CALLS {
             let bits = MODES_BOUNDED
                 .into_iter()
@@ -147,8 +176,24 @@ pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, Backe
         forbidden.insert(libc::SYS_socket, sockets);
     }
     let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
-    let known = [filter(forbidden, libc::EPERM, machine)?, filter(absent, libc::ENOSYS, machine)?];
-    Ok(Some(known.into_iter().chain([unknown_calls()]).collect()))
+    let mut known = vec![filter(forbidden, libc::EPERM, machine)?, filter(absent, libc::ENOSYS, machine)?];
+    if !unsupported.is_empty() {
+        known.push(filter(unsupported, libc::EOPNOTSUPP, machine)?);
+    }
+    known.push(unknown_calls());
+    Ok(Some(known))
+}
+
+/// Lets files only be given to whoever has them: programs that copy do that.
+fn owner_rules() -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
+    let unchanged = u64::from(u32::MAX);
+    let (user, group) = (u64::from(geteuid().as_raw()), u64::from(getegid().as_raw()));
+    let rule = |argument: u8, own: u64| {
+        let others = [unchanged, own].map(|id| condition(argument, SeccompCmpOp::Ne, id));
+        SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)
+    };
+    let of_call = |&(call, at): &(libc::c_long, u8)| Ok((call, vec![rule(at, user)?, rule(at + 1, group)?]));
+    OWNER_CALLS.iter().map(of_call).collect()
 }
 
 /// Compares half of an argument: the kernel itself looks at no more of these.

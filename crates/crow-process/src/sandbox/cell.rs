@@ -107,7 +107,7 @@ impl Cell {
         let rules = CallRules {
             network: orders.network,
             unix_sockets_closed: view.is_none() || version < files::VERSION_WHOLE,
-            modes_bounded: view.is_none(),
+            attributes_bounded: view.is_none(),
         };
         let calls = calls::filters(rules).map_err(broken)?;
         let calls = calls.ok_or("on this processor a command cannot be kept from sockets and mounts")?;

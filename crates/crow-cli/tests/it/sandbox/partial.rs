@@ -139,16 +139,22 @@ fn a_pair_of_sockets_works_where_others_are_closed() {
 
 #[test]
 fn attributes_of_files_outside_stay_as_they_are() {
+    let set_attribute = if cfg!(target_arch = "x86_64") {
+        "perl -e '($f, $n, $v) = (\"$ENV{OUT}/file\", \"user.x\", \"y\"); syscall(188, $f, $n, $v, 1, 0)'"
+    } else {
+        "perl -e '($f, $n, $v) = (\"$ENV{OUT}/file\", \"user.x\", \"y\"); syscall(5, $f, $n, $v, 1, 0)'"
+    };
     for (script, is_open_without) in [
         ("chmod 777 $OUT/folder", false),
         ("chmod u+s $OUT/file", false),
         ("chmod 600 $OUT/file", true),
         ("touch -d 2001-02-03 $OUT/file", true),
+        (set_attribute, false),
     ] {
         let look = |place: &Place| {
             let found =
                 ["file", "folder"].map(|name| fs::metadata(place.outside.join(name)).expect("it is there"));
-            found.map(|found| (found.mode(), found.mtime()))
+            found.map(|found| (found.mode(), found.mtime(), found.ctime(), found.ctime_nsec()))
         };
         let tried = |options: &[&str]| {
             let place = Place::new();
