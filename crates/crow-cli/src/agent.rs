@@ -130,10 +130,12 @@ pub(crate) fn equipment(settings: &Settings) -> Equipment {
 /// What stands between us and the programs that we start.
 pub(crate) fn warden(settings: &Settings) -> Option<Warden> {
     let exe = about().program?;
-    let protected = vec![crow_tools::resolve(&settings.dir)];
+    let protected =
+        [crow_tools::resolve(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
     let rules = StandingRules {
         network: settings.network,
         writable: settings.writable.clone(),
+        caches: settings.caches.clone(),
         protected,
         home: settings.home.clone(),
         runtime: settings.runtime_dir.clone(),

@@ -59,6 +59,10 @@ pub(crate) struct Settings {
     pub(crate) network: Network,
     /// Where those may write beside the folders of their session.
     pub(crate) writable: Vec<PathBuf>,
+    /// Caches of tools, where they may write too.
+    pub(crate) caches: Vec<PathBuf>,
+    /// Where in those tools keep repositories: nobody may write there.
+    pub(crate) git_stores: Vec<PathBuf>,
     /// What is allowed and forbidden for good.
     pub(crate) rules: Rules,
     /// Variables that hold secrets, which no child process may inherit.

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use self::autorun::is_autorun;
+pub use self::autorun::{autorun_of_home, hook_managers, is_autorun_folder};
 pub use self::paths::is_key;
 use self::paths::{is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;

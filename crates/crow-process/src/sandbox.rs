@@ -12,11 +12,21 @@ mod cell;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod marks;
+#[cfg(target_os = "linux")]
+mod person;
+#[cfg(target_os = "linux")]
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
+mod targets;
+#[cfg(target_os = "linux")]
+mod trace;
+#[cfg(target_os = "linux")]
 mod view;
+#[cfg(target_os = "linux")]
+mod walk;
 
 #[cfg_attr(target_os = "linux", path = "sandbox/probe.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "sandbox/elsewhere.rs")]

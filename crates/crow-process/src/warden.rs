@@ -49,8 +49,10 @@ pub struct Warden {
 pub struct StandingRules {
     /// Whether they may use the network.
     pub network: Network,
-    /// Where they may write beside their roots: temporary folders, caches of tools.
+    /// Where they may write beside their roots: temporary folders.
     pub writable: Vec<PathBuf>,
+    /// Caches of tools, where they may write too.
+    pub caches: Vec<PathBuf>,
     /// What they may not change even there.
     pub protected: Vec<PathBuf>,
     /// The person's home folder, where some programs have their sockets.
@@ -115,6 +117,7 @@ impl Warden {
         if confine.confinement == Confinement::Project {
             orders.roots = spelled(&confine.writable);
             orders.writable = spelled(&self.rules.writable);
+            orders.caches = spelled(&self.rules.caches);
             orders.protected = spelled(&self.rules.protected);
             orders.repositories = spelled(&confine.repositories);
         }

@@ -165,6 +165,8 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         sandbox: Sandbox::default(),
         network: Network::Closed,
         writable: Vec::new(),
+        caches: Vec::new(),
+        git_stores: Vec::new(),
         rules: Rules::default(),
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),

@@ -4,6 +4,7 @@
 
 mod partial;
 mod repositories;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -54,7 +55,8 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        // Not among temporary files, where other tests have commands look for repositories.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
         let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
         fs::create_dir(&root).expect("a folder can be made");
         fs::create_dir_all(outside.join("folder")).expect("a folder can be made");
@@ -115,6 +117,7 @@ impl Place {
         command.args(["--", "sh", "-c", script]).current_dir(&self.root);
         command
             .env("OUT", &self.outside)
+            .env("GIT_CEILING_DIRECTORIES", env!("CARGO_TARGET_TMPDIR"))
             .env("PID", self.bystander.id().to_string())
             .env("SSH_AUTH_SOCK", "/x");
         let port = self.listener.local_addr().expect("it has one").port();

@@ -30,11 +30,6 @@ const FILES: &[&str] = &[
     ".envrc",
     ".gitmodules",
     ".gitconfig",
-    ".pre-commit-config.yaml",
-    ".pre-commit-config.yml",
-    "lefthook.yml",
-    ".lefthook.yml",
-    ".overcommit.yml",
     ".mcp.json",
     ".aider.conf.yml",
     ".yarnrc.yml",
@@ -85,14 +80,81 @@ const ENDS: &[&[&str]] = &[
 ];
 
 /// Folders in the folder of a person's settings whose contents are run at the start of something.
-const SETTINGS: &[&str] = &["autostart", "systemd", "git", "fish", "nvim", "zsh", "environment.d", "direnv"];
+const SETTINGS: &[&str] = &[
+    "autostart",
+    "systemd",
+    "git",
+    "fish",
+    "nvim",
+    "zsh",
+    "bash",
+    "nushell",
+    "starship.toml",
+    "mise",
+    "environment.d",
+    "direnv",
+];
+
+/// What else of a home folder is run, or read by what is run, at the start of a shell or by Git: programs that are
+/// called by name, and what Git connects and signs with.
+const OF_HOME: &[&str] = &[
+    "bin",
+    ".local/bin",
+    ".cargo/bin",
+    ".cargo/env",
+    "go/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".volta/bin",
+    ".pyenv",
+    ".rbenv",
+    ".asdf",
+    ".nvm",
+    ".ssh",
+    ".gnupg/gpg.conf",
+    ".gnupg/gpg-agent.conf",
+    ".oh-my-zsh",
+    ".fzf",
+    ".bashrc.d",
+    ".zshrc.d",
+    ".pam_environment",
+];
+
+/// Configurations of programs that keep hooks for Git, in the folder of a work tree.
+const HOOK_MANAGERS: &[&str] = &[
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    "lefthook-local.yml",
+    ".lefthook-local.yml",
+    ".overcommit.yml",
+];
+
+/// Lists what other programs run, or take programs from, by themselves in a person's home folder.
+pub fn autorun_of_home() -> Vec<String> {
+    let files = FILES.iter().filter(|name| name.starts_with('.')).map(|name| (*name).to_owned());
+    let ends = ENDS.iter().map(|names| names.join("/"));
+    let settings = SETTINGS.iter().map(|name| format!(".config/{name}"));
+    files.chain(ends).chain(settings).chain(OF_HOME.iter().map(|name| (*name).to_owned())).collect()
+}
+
+/// Lists the configurations of programs that keep hooks for Git, in the folder of a work tree.
+pub fn hook_managers() -> &'static [&'static str] {
+    HOOK_MANAGERS
+}
+
+/// Whether other programs run what is in a folder of this name by themselves.
+pub fn is_autorun_folder(name: &str) -> bool {
+    FOLDERS.iter().any(|folder| name.eq_ignore_ascii_case(folder))
+}
 
 /// Whether other programs run what is in a file, or what it names, by themselves.
 pub(super) fn is_autorun(path: &str) -> bool {
     let names: Vec<String> = folded_names(path).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let Some(file) = names.last() else { return false };
-    let is_file = FILES.iter().any(|name| match name.strip_prefix('*') {
+    let is_file = FILES.iter().chain(HOOK_MANAGERS).any(|name| match name.strip_prefix('*') {
         Some(end) => file.ends_with(end),
         None => file == name,
     });

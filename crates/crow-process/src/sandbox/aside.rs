@@ -32,7 +32,7 @@ const HOOKS_MAX: usize = 100;
 const WHY: &str = "because a command that nobody approved made it and Git could run a program through it: operation not \
                    permitted in the sandbox";
 
-/// Sets aside a `.git` that is no folder; returns what to say.
+/// Sets aside a file, a link or a whole folder; returns what to say.
 pub(super) fn set_file_aside(path: &Path) -> String {
     let moved = match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => open_folder(folder).and_then(|folder| rename(&folder, name)),
@@ -50,6 +50,11 @@ pub(super) fn set_part_aside(repository: &Path, part: &str) -> Option<String> {
         Err(error) => Err(error),
     };
     Some(sentence(&path, moved))
+}
+
+/// Whether a part of a repository can do no harm.
+pub(super) fn is_harmless_part(repository: &Path, part: &str) -> bool {
+    open_folder(repository).is_ok_and(|folder| is_harmless(&folder, part))
 }
 
 fn sentence(path: &Path, moved: io::Result<String>) -> String {
@@ -79,7 +84,13 @@ pub(super) fn open_place(path: &Path) -> io::Result<OwnedFd> {
     open(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
 }
 
-fn open(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+/// Opens a folder to list it, without following any link.
+pub(super) fn open_to_list(path: &Path) -> io::Result<OwnedFd> {
+    open(nix::fcntl::AT_FDCWD, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+}
+
+/// Opens without following any link.
+pub(super) fn open(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
     let flags = if flags.contains(OFlag::O_PATH) { flags } else { flags | OFlag::O_NONBLOCK };
     let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
     Ok(openat2(folder, path, how)?)

@@ -81,12 +81,13 @@ impl Cell {
     pub(crate) fn build(orders: &Orders, repositories: &RepositorySurvey) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
-            Confinement::Project => Some(outermost(&[orders.roots.as_slice(), &orders.writable].concat())),
+            Confinement::Project => {
+                Some(outermost(&[orders.roots.as_slice(), &orders.writable, &orders.caches].concat()))
+            }
             Confinement::ReadOnly => None,
         };
         let version = files::version()?;
-        let mut sealed = repositories.sealed();
-        sealed.extend(orders.protected.iter().map(PathBuf::from));
+        let sealed = repositories.sealed();
         let view = match orders.has_namespace {
             true => {
                 let person = PersonFolders {
@@ -101,7 +102,11 @@ impl Cell {
         };
         let places = writable.map(|writable| match view {
             Some(_) => writable.iter().map(PathBuf::from).collect(),
-            None => files::around(&writable, &sealed),
+            None => {
+                // Nothing new can be made above what is left out.
+                let left_out: Vec<PathBuf> = sealed.iter().chain(repositories.missing()).cloned().collect();
+                files::around(&writable, &left_out)
+            }
         });
         let files = files::rules(places.as_deref(), orders.network).map_err(broken)?;
         let rules = CallRules {

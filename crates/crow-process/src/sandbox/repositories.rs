@@ -2,17 +2,21 @@
 //! outside. What is there is found so that it can be sealed, and what appears is set aside when the command has ended.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fs, io,
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{MetadataExt as _, PermissionsExt as _},
-    },
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    time::Duration,
 };
 
-use super::aside;
+use super::{
+    aside,
+    marks::has_right_head,
+    targets::{Finder, Targets},
+    trace::{End, Trace, trace},
+    walk::{Bounds, Change, Known, MARKERS, Names, Seen, Unlisted, Walk, is_git_name, is_there, now_seconds},
+};
+use crate::warden::orders::Orders;
 
 /// What of a repository names programs that Git runs, or another place to look for such names.
 pub(super) const PROGRAM_PARTS: [&str; 6] =
@@ -22,35 +26,35 @@ pub(super) const PROGRAM_PARTS: [&str; 6] =
 /// empty.
 const FOLDER_PARTS: [&str; 3] = ["hooks", "modules", "worktrees"];
 
-/// How much of the session's folders is looked at, the upper folders first.
-const FOLDERS_MAX: usize = 50_000;
-const ENTRIES_MAX: usize = 500_000;
-const TIME_MAX: Duration = Duration::from_millis(250);
+/// What Git makes while it changes a configuration. Left behind, it keeps everybody from doing so.
+const LOCKS: [&str; 2] = ["config.lock", "config.worktree.lock"];
 
-/// A folder changed this shortly before it was looked at may be changed again without a new time.
-const RECENT_SECONDS: i64 = 2;
+/// How much is looked at before a command begins. One that may write where there is more does not begin.
+const BEFORE: Bounds = Bounds { n_folders: 1_000_000, time: Duration::from_secs(10) };
+
+/// How much of what changed is looked at when it has ended.
+const AFTER: Bounds = Bounds { n_folders: 10_000_000, time: Duration::from_secs(60) };
+
+/// How much of the caches is looked at, the upper folders first. Of those in which tools keep repositories it is known
+/// where they are.
+const OF_CACHES: Bounds = Bounds { n_folders: 2000, time: Duration::from_millis(50) };
+
+/// Entries of a part that are looked at one by one.
+const ENTRIES_MAX: usize = 10_000;
 
 /// What is known of the repositories before a command begins.
 #[derive(Debug, Default)]
 pub(crate) struct RepositorySurvey {
     /// Each folder that Git would take for a repository, or file that names one, as it was.
     repositories: BTreeMap<PathBuf, Identity>,
-    /// Each folder of the session's folders, by its last change.
-    folders: BTreeMap<PathBuf, Change>,
-    /// Folders that are looked at by themselves, without those below.
-    single: Vec<PathBuf>,
-    /// Folders that were not looked at: there were too many, or they could not be listed.
-    unseen: BTreeSet<PathBuf>,
+    /// Folders that would be one with another `HEAD`.
+    shaped: Vec<PathBuf>,
+    folders: HashMap<PathBuf, Seen>,
+    /// Folders that were not looked at: they are deep in a cache, or could not be listed.
+    unseen: HashSet<PathBuf>,
+    targets: Targets,
     /// When this was begun, in seconds.
     began: i64,
-}
-
-/// The last change of a folder's entries, and whether that was just before it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Change {
-    inode: (u64, u64),
-    time: (i64, i64),
-    is_recent: bool,
 }
 
 /// What a repository is, and which of its parts are there.
@@ -63,37 +67,67 @@ struct Identity {
 }
 
 impl RepositorySurvey {
-    /// Looks at all in `roots`, at the folders `beside` by themselves, and at those above the roots in them; `named`
-    /// are repositories that the roots belong to.
-    pub(crate) fn take(roots: &[String], beside: &[String], named: &[String]) -> Self {
+    /// Looks at all places where a command may write, and at the repositories that its roots belong to. The other side
+    /// is a sentence: what was not found cannot be held.
+    pub(crate) fn take(orders: &Orders) -> Result<Self, String> {
+        let resolved = |paths: &[String]| -> Vec<PathBuf> {
+            let there = paths.iter().filter_map(|path| fs::canonicalize(path).ok());
+            there.collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let roots = resolved(&orders.roots);
+        let whole = outermost(&[roots.as_slice(), &resolved(&orders.writable)].concat());
+        let caches = resolved(&orders.caches);
+        let caches = caches.into_iter().filter(|cache| !whole.iter().any(|place| cache.starts_with(place)));
+        let caches = outermost(&caches.collect::<Vec<_>>());
         let mut survey = Self { began: now_seconds(), ..Self::default() };
-        let writable = || roots.iter().chain(beside).map(Path::new);
-        survey.single = beside.iter().map(PathBuf::from).collect();
-        for root in roots.iter().map(Path::new) {
-            let above = root.ancestors().skip(1);
-            survey.single.extend(
-                above.filter(|path| writable().any(|place| path.starts_with(place))).map(Path::to_owned),
-            );
+        survey.walk(BEFORE, whole.iter()).map_err(|missed| {
+            format!(
+                "not all folders could be searched for Git repositories, {} for one, so the command did not run: \
+                 operation not permitted in the sandbox",
+                missed.display()
+            )
+        })?;
+        // There may be more below.
+        let _ = survey.walk(OF_CACHES, caches.iter());
+        let above: BTreeSet<PathBuf> =
+            roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
+        let places = [whole, caches].concat();
+        let git = |folder: &PathBuf| Some(folder.join(".git")).filter(|git| is_there(git));
+        let around = above.iter().filter_map(git).chain(orders.repositories.iter().map(PathBuf::from));
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            around.partition(|path| places.iter().any(|place| path.starts_with(place)));
+        inside.into_iter().for_each(|path| survey.add(path));
+        above.iter().for_each(|folder| survey.note(folder, Names::at(folder), Vec::new()));
+        let found = survey.repositories.keys().chain(&outside);
+        let targets =
+            Finder::new(&places, orders.home.as_deref().map(Path::new)).find(found, &orders.protected);
+        survey.targets = targets?;
+        survey.repositories.retain(|path, _| places.iter().any(|place| path.starts_with(place)));
+        Ok(survey)
+    }
+
+    /// Takes in all below these folders; the other side is one that was not looked at.
+    fn walk<'a>(&mut self, bounds: Bounds, from: impl Iterator<Item = &'a PathBuf>) -> Result<(), PathBuf> {
+        let mut walk = Walk::begin(bounds, Unlisted::PassedBy);
+        walk.open.extend(from.cloned());
+        while let Some(folder) = walk.next_folder(None) {
+            let gits = folder.gits.iter().map(|name| folder.path.join(name)).collect();
+            self.note(&folder.path, folder.seen.names, gits);
+            self.folders.insert(folder.path, folder.seen);
         }
-        survey.single.sort();
-        survey.single.dedup();
-        let mut walk = Walk::begin(Unlisted::PassedBy);
-        let outermost =
-            |root: &&String| !roots.iter().any(|other| other != *root && Path::new(root).starts_with(other));
-        roots.iter().filter(outermost).for_each(|root| walk.open.push_back(PathBuf::from(root)));
-        while let Some(seen) = walk.next_folder() {
-            survey.folders.insert(seen.path, seen.change);
-            seen.repositories.into_iter().for_each(|path| survey.add(path));
+        let missed = walk.missed().map(Path::to_owned);
+        self.unseen.extend(walk.open.into_iter().chain(walk.unlistable));
+        missed.map_or(Ok(()), Err)
+    }
+
+    fn note(&mut self, folder: &Path, names: Names, gits: Vec<PathBuf>) {
+        gits.into_iter().for_each(|git| self.add(git));
+        if names.has_shape() {
+            match has_right_head(folder) {
+                true => self.add(folder.to_owned()),
+                false => self.shaped.push(folder.to_owned()),
+            }
         }
-        survey.unseen.extend(walk.open.into_iter().chain(walk.unlistable));
-        for folder in survey.single.clone() {
-            repositories_at(&folder).into_iter().for_each(|path| survey.add(path));
-        }
-        named
-            .iter()
-            .filter(|path| writable().any(|place| Path::new(path).starts_with(place)))
-            .for_each(|path| survey.add(path.into()));
-        survey
     }
 
     fn add(&mut self, path: PathBuf) {
@@ -103,35 +137,73 @@ impl RepositorySurvey {
         }
     }
 
-    /// Returns what must not be written to while the command runs.
-    pub(crate) fn sealed(&self) -> Vec<PathBuf> {
-        let sealed = self.repositories.iter().flat_map(|(path, identity)| {
+    /// Returns what must not be written to while the command runs. A link among it must not lead elsewhere either.
+    pub(crate) fn sealed(&self) -> BTreeSet<PathBuf> {
+        let of_repositories = self.repositories.iter().flat_map(|(path, identity)| {
             let parts: Vec<PathBuf> = identity.parts.iter().map(|part| path.join(part)).collect();
-            let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-            // A file names the real one, a link can be replaced whatever it leads to, and where nothing is there
-            // something could be made.
-            let is_whole = identity.changed.is_some() || parts.is_empty() || parts.iter().any(is_link);
-            if is_whole { vec![path.clone()] } else { parts }
+            // A file names the real one, and where nothing is there something could be made.
+            if identity.changed.is_some() || parts.is_empty() { vec![path.clone()] } else { parts }
         });
-        sealed.collect()
+        self.targets.sealed.iter().cloned().chain(of_repositories).collect()
+    }
+
+    /// Returns what is not there and must not come to be, where that can be prevented.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
+        self.targets.missing.values()
     }
 
     /// Sets aside what appeared since; returns a sentence for each thing, also when that failed.
     pub(crate) fn set_aside_new(&self) -> Vec<String> {
-        let mut walk = Walk::begin(Unlisted::Opened);
+        let mut walk = Walk::begin(AFTER, Unlisted::Opened);
+        let now = now_seconds();
         for (path, before) in &self.folders {
-            if !Change::read(path).is_some_and(|now| before.is_same(now)) {
+            if !Change::read(path, now).is_some_and(|now| before.change.is_same(now)) {
                 walk.open.push_back(path.clone());
             }
         }
-        let mut found: Vec<PathBuf> = self.repositories.keys().cloned().collect();
-        while let Some(seen) = walk.next_new_folder(&self.folders) {
-            found.extend(seen.repositories);
+        let mut found: BTreeSet<PathBuf> = self.repositories.keys().cloned().collect();
+        found.extend(self.shaped.iter().filter(|path| has_right_head(path)).cloned());
+        let known = Known { folders: &self.folders, unseen: &self.unseen };
+        while let Some(folder) = walk.next_folder(Some(&known)) {
+            found.extend(folder.gits.iter().map(|name| folder.path.join(name)));
+            if folder.seen.names.has_shape() && has_right_head(&folder.path) {
+                found.insert(folder.path);
+            }
         }
-        self.single.iter().for_each(|folder| found.extend(repositories_at(folder)));
-        found.sort();
-        found.dedup();
-        found.iter().flat_map(|path| self.set_aside_in(path)).collect()
+        let mut said: Vec<String> = found.iter().flat_map(|path| self.set_aside_in(path)).collect();
+        said.extend(self.set_aside_targets(&found));
+        said.extend(walk.missed().map(|path| {
+            format!(
+                "not all folders that changed could be searched for Git repositories, {} for one: use no Git below it, \
+                 and remove what the command left there",
+                path.display()
+            )
+        }));
+        said
+    }
+
+    fn set_aside_targets(&self, found: &BTreeSet<PathBuf>) -> Vec<String> {
+        let of_new = found.iter().filter(|path| !self.repositories.contains_key(*path)).flat_map(|path| {
+            let tree =
+                if path.file_name().is_some_and(is_git_name) { path.parent() } else { Some(path.as_path()) };
+            let of_all =
+                |tree| self.targets.of_all.iter().map(move |below: &String| Path::new(tree).join(below));
+            tree.into_iter().flat_map(of_all).collect::<Vec<_>>()
+        });
+        let of_known = self.targets.missing.iter();
+        let wanted = of_known.map(|(wanted, first)| (wanted.clone(), first.clone()));
+        let wanted = wanted.chain(of_new.map(|path| (path.clone(), path)));
+        let set_aside = |(wanted, first): (PathBuf, PathBuf)| {
+            let Trace { links, end } = trace(&wanted);
+            // What such a link leads to may come to be later.
+            let way = links.into_iter().find(|link| link.starts_with(&first));
+            match (way, end) {
+                (Some(link), _) => Some(aside::set_file_aside(&link)),
+                (None, End::There(path)) => Some(aside::set_file_aside(&path)),
+                (None, End::Missing { .. }) => None,
+            }
+        };
+        wanted.filter_map(set_aside).collect()
     }
 
     fn set_aside_in(&self, path: &Path) -> Vec<String> {
@@ -149,29 +221,41 @@ impl RepositorySurvey {
         let is_new = |part: &&&str| {
             known.is_none_or(|before| !before.parts.contains(*part)) && may_be_new(&path.join(part))
         };
-        now.parts.iter().filter(is_new).filter_map(|part| aside::set_part_aside(path, part)).collect()
+        let new: Vec<&str> = now.parts.iter().filter(is_new).copied().collect();
+        let mut said = self.set_parts_aside(path, &new);
+        let locks = LOCKS.iter().map(|lock| path.join(lock));
+        let left = locks.filter(|lock| is_there(lock) && is_changed_since(lock, self.began));
+        said.extend(left.map(|lock| aside::set_file_aside(&lock)));
+        said
+    }
+
+    /// Sets aside parts of what is a repository now. Where they were there before it was one, something else has made
+    /// it one, and that goes.
+    fn set_parts_aside(&self, path: &Path, parts: &[&str]) -> Vec<String> {
+        let former = self.folders.get(path).map(|seen| seen.names).unwrap_or_default();
+        let is_folder_of_old =
+            !self.repositories.contains_key(path) && !path.file_name().is_some_and(is_git_name);
+        let was_there = |part: &&&str| is_folder_of_old && former.has(part);
+        let (old, new): (Vec<&str>, Vec<&str>) = parts.iter().copied().partition(|part| was_there(&part));
+        let mut said: Vec<String> = new.iter().filter_map(|part| aside::set_part_aside(path, part)).collect();
+        if old.iter().any(|part| !aside::is_harmless_part(path, part)) {
+            let appeared = |marker: &&&str| {
+                let path = path.join(marker);
+                is_there(&path) && (!former.has(marker) || is_changed_since(&path, self.began))
+            };
+            // `HEAD` is the last of them, and the one that is changed in place.
+            let marker = MARKERS.iter().rev().find(appeared).unwrap_or(&"HEAD");
+            said.push(aside::set_file_aside(&path.join(marker)));
+        }
+        said
     }
 }
 
-impl Change {
-    fn read(path: &Path) -> Option<Self> {
-        let found = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
-        // A time in the future says nothing, so it counts as recent too.
-        let is_recent = found.ctime().saturating_add(RECENT_SECONDS) >= now_seconds();
-        Some(Self { inode: (found.dev(), found.ino()), time: (found.ctime(), found.ctime_nsec()), is_recent })
-    }
-
-    /// Whether nothing can have been added to the folder between two looks.
-    fn is_same(self, later: Self) -> bool {
-        !self.is_recent && (self.inode, self.time) == (later.inode, later.time)
-    }
-}
-
-/// The time as files have it.
-fn now_seconds() -> i64 {
-    #[expect(clippy::disallowed_methods, reason = "the times of files are compared with it")]
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+/// Leaves out the places that lie inside another one.
+fn outermost(places: &[PathBuf]) -> Vec<PathBuf> {
+    let is_inner = |inner: &PathBuf| places.iter().any(|outer| outer != inner && inner.starts_with(outer));
+    let outer: BTreeSet<&PathBuf> = places.iter().filter(|place| !is_inner(place)).collect();
+    outer.into_iter().cloned().collect()
 }
 
 /// Whether a file or folder, or something directly in it, was changed since then.
@@ -192,8 +276,8 @@ impl Identity {
                 parts: Vec::new(),
             });
         }
-        let is_there = |part: &&str| path.join(part).symlink_metadata().is_ok();
-        Some(Self { inode, changed: None, parts: PROGRAM_PARTS.into_iter().filter(is_there).collect() })
+        let is_part = |part: &&str| is_there(&path.join(part));
+        Some(Self { inode, changed: None, parts: PROGRAM_PARTS.into_iter().filter(is_part).collect() })
     }
 }
 
@@ -206,150 +290,4 @@ fn make_parts(repository: &Path) {
             let _ = fs::create_dir(repository.join(part));
         }
     }
-}
-
-/// One folder as it was read.
-struct SeenFolder {
-    path: PathBuf,
-    change: Change,
-    repositories: Vec<PathBuf>,
-}
-
-/// A bounded walk, the upper folders first. Links are not followed.
-struct Walk {
-    open: VecDeque<PathBuf>,
-    n_folders_left: usize,
-    n_entries_left: usize,
-    until: Instant,
-    unlisted: Unlisted,
-    /// Folders that were passed by.
-    unlistable: Vec<PathBuf>,
-}
-
-/// What is done with a folder that may not be listed. Git can look into it all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unlisted {
-    PassedBy,
-    /// Its owner gets the rights that a folder has.
-    Opened,
-}
-
-impl Walk {
-    fn begin(unlisted: Unlisted) -> Self {
-        let until = Instant::now() + TIME_MAX;
-        Self {
-            unlisted,
-            unlistable: Vec::new(),
-            open: VecDeque::new(),
-            n_folders_left: FOLDERS_MAX,
-            n_entries_left: ENTRIES_MAX,
-            until,
-        }
-    }
-
-    fn next_folder(&mut self) -> Option<SeenFolder> {
-        self.next_new_folder(&BTreeMap::new())
-    }
-
-    /// Reads one more folder and queues those in it that are not known.
-    fn next_new_folder(&mut self, known: &BTreeMap<PathBuf, Change>) -> Option<SeenFolder> {
-        loop {
-            if self.n_folders_left == 0 || self.n_entries_left == 0 || Instant::now() >= self.until {
-                return None;
-            }
-            self.n_folders_left -= 1;
-            let path = self.open.pop_front()?;
-            // Before it is read: what is made meanwhile counts as made later.
-            let Some(change) = Change::read(&path) else { continue };
-            let mut names = RepositoryNames::default();
-            for (name, is_dir) in self.entries(&path) {
-                names.note(&name);
-                if is_dir && !is_git_name(&name) {
-                    let path = path.join(&name);
-                    if !known.contains_key(&path) {
-                        self.open.push_back(path);
-                    }
-                }
-            }
-            let repositories = names.repositories(&path);
-            return Some(SeenFolder { path, change, repositories });
-        }
-    }
-
-    fn entries(&mut self, folder: &Path) -> Vec<(std::ffi::OsString, bool)> {
-        // A command that runs on may put a link in the place of a folder meanwhile.
-        let place = aside::open_place(folder);
-        let read = place.and_then(|place| {
-            let folder = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
-            fs::read_dir(&folder).or_else(|error| {
-                if error.kind() != io::ErrorKind::PermissionDenied || self.unlisted == Unlisted::PassedBy {
-                    return Err(error);
-                }
-                let mode = fs::metadata(&folder)?.permissions().mode() & ALL_RIGHTS;
-                fs::set_permissions(&folder, fs::Permissions::from_mode(mode | OWNER_ALL))?;
-                fs::read_dir(&folder)
-            })
-        });
-        if read.is_err() {
-            self.unlistable.push(folder.to_owned());
-        }
-        let entries = read.into_iter().flatten().flatten().take(self.n_entries_left);
-        let entries: Vec<_> = entries
-            .map(|entry| (entry.file_name(), entry.file_type().is_ok_and(|kind| kind.is_dir())))
-            .collect();
-        self.n_entries_left -= entries.len();
-        if self.n_entries_left == 0 {
-            self.unlistable.push(folder.to_owned());
-        }
-        entries
-    }
-}
-
-const OWNER_ALL: u32 = 0o700;
-
-/// Without those that change who a program runs as.
-const ALL_RIGHTS: u32 = 0o777;
-
-fn is_git_name(name: &std::ffi::OsStr) -> bool {
-    name.eq_ignore_ascii_case(".git")
-}
-
-/// The names in a folder by which Git recognises a repository.
-#[derive(Default)]
-struct RepositoryNames {
-    git: Option<std::ffi::OsString>,
-    head: bool,
-    objects: bool,
-    refs: bool,
-    commondir: bool,
-}
-
-impl RepositoryNames {
-    fn note(&mut self, name: &std::ffi::OsStr) {
-        if is_git_name(name) {
-            self.git = Some(name.to_owned());
-        }
-        self.head |= name == "HEAD";
-        self.objects |= name == "objects";
-        self.refs |= name == "refs";
-        self.commondir |= name == "commondir";
-    }
-
-    /// Returns the folder's `.git`, and the folder itself when it has the shape of a repository.
-    fn repositories(self, folder: &Path) -> Vec<PathBuf> {
-        let is_bare = self.head && (self.commondir || (self.objects && self.refs));
-        let git = self.git.map(|name| folder.join(name));
-        git.into_iter().chain(is_bare.then(|| folder.to_owned())).collect()
-    }
-}
-
-/// The same without reading the folder, which may be huge.
-fn repositories_at(folder: &Path) -> Vec<PathBuf> {
-    let mut names = RepositoryNames::default();
-    for name in [".git", "HEAD", "objects", "refs", "commondir"] {
-        if folder.join(name).symlink_metadata().is_ok() {
-            names.note(name.as_ref());
-        }
-    }
-    names.repositories(folder)
 }

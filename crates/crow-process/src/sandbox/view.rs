@@ -42,7 +42,7 @@ impl View {
     /// Finds what has to be changed for a command that may write in these places, but not to what is sealed.
     pub(super) fn find(
         writable: &[String],
-        sealed: &[PathBuf],
+        sealed: &BTreeSet<PathBuf>,
         mut hidden: HiddenPlaces,
     ) -> io::Result<Self> {
         let mut places = BTreeSet::new();
@@ -60,8 +60,10 @@ impl View {
             above.any(|outer| places.contains(outer) && !is_hidden_between(outer, path))
         };
         let writable: Vec<PathBuf> = places.iter().filter(|path| !is_inner(path)).cloned().collect();
-        let mut sealed: Vec<PathBuf> = sealed.iter().filter(|path| path.exists()).cloned().collect();
-        sealed.retain(|path| places.iter().any(|place| path.starts_with(place)));
+        let is_held_above =
+            |path: &Path| path.ancestors().skip(1).any(|above| sealed.contains(above) && !above.is_symlink());
+        let held = sealed.iter().filter(|path| places.iter().any(|place| path.starts_with(place)));
+        let sealed: Vec<PathBuf> = held.filter(|path| !is_held_above(path)).cloned().collect();
         let mut pinned = above(&sealed, &writable);
         pinned.sort();
         pinned.dedup();
@@ -98,11 +100,12 @@ impl View {
             attach(mounts, path)?;
         }
         for path in &self.pinned {
-            bind(path, path)?;
+            let _ = hold(path)?;
         }
         for path in &self.sealed {
-            bind(path, path)?;
-            make_read_only(path)?;
+            if hold(path)? {
+                make_read_only(path)?;
+            }
         }
         // The folder that we stand in is another one now, below all this.
         Ok(chdir(&self.cwd)?)
@@ -148,11 +151,21 @@ fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
 }
 
+/// Mounts something over itself, a link too, so that it cannot be moved or replaced. Tells whether it is there: what is
+/// gone meanwhile is looked for when the command has ended.
+fn hold(path: &Path) -> io::Result<bool> {
+    match copy_mounts(path).and_then(|mounts| attach(&mounts, path)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Copies a place with all that is mounted in it, each with the rights it has now.
 fn copy_mounts(path: &Path) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let recursive = libc::AT_RECURSIVE.unsigned_abs();
-    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | recursive;
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | recursive | NOT_THROUGH_LINKS;
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: the path lives until the call is over; what it gives is a new descriptor that nobody else owns, or an
     // error.
@@ -164,6 +177,8 @@ fn copy_mounts(path: &Path) -> io::Result<OwnedFd> {
         }
     }
 }
+
+const NOT_THROUGH_LINKS: libc::c_uint = libc::AT_SYMLINK_NOFOLLOW.unsigned_abs();
 
 fn attach(mounts: &OwnedFd, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
@@ -193,7 +208,7 @@ fn make_read_only(path: &Path) -> io::Result<()> {
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
             path.as_ptr(),
-            libc::AT_RECURSIVE,
+            libc::AT_RECURSIVE | libc::AT_SYMLINK_NOFOLLOW,
             &raw const wanted,
             size_of_val(&wanted),
         )

@@ -93,11 +93,10 @@ impl Keeper {
         prctl::set_child_subreaper(true)?;
         let signals = Signals::take()?;
         let repositories = match orders.confinement {
-            Confinement::Project => {
-                RepositorySurvey::take(&orders.roots, &orders.writable, &orders.repositories)
-            }
-            Confinement::Free | Confinement::ReadOnly => RepositorySurvey::default(),
+            Confinement::Project => RepositorySurvey::take(orders),
+            Confinement::Free | Confinement::ReadOnly => Ok(RepositorySurvey::default()),
         };
+        let repositories = repositories.map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
         let cell = Cell::build(orders, &repositories);
         let command = start(orders, cell.map_err(|why| NotStarted { why, code: CODE_CANNOT })?)?;
         Ok(Self { signals, front, command, repositories })

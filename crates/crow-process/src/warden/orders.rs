@@ -8,8 +8,10 @@ pub(crate) struct Orders {
     pub(crate) confinement: Confinement,
     /// The session's folders: what is in them is looked at.
     pub(crate) roots: Vec<String>,
-    /// Where may be written beside: temporary folders, caches.
+    /// Where may be written beside: temporary folders. What is in them is looked at as well.
     pub(crate) writable: Vec<String>,
+    /// Caches of tools, where may be written too. Only their upper folders are looked at.
+    pub(crate) caches: Vec<String>,
     pub(crate) protected: Vec<String>,
     /// Repositories that the roots belong to and that are elsewhere.
     pub(crate) repositories: Vec<String>,
@@ -44,8 +46,8 @@ pub(crate) enum BadOrders {
     NoCommand,
 }
 
-pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] | --free] \
-     [--protect PATH...] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
+pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] [--cache DIR...] | \
+     --free] [--protect PATH...] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
      [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
 
 impl Default for Orders {
@@ -54,6 +56,7 @@ impl Default for Orders {
             confinement: Confinement::ReadOnly,
             roots: Vec::new(),
             writable: Vec::new(),
+            caches: Vec::new(),
             protected: Vec::new(),
             repositories: Vec::new(),
             home: None,
@@ -78,6 +81,7 @@ impl Orders {
             Confinement::Project => {
                 words.extend(self.roots.into_iter().flat_map(|path| ["--write".into(), path]));
                 words.extend(self.writable.into_iter().flat_map(|path| ["--write-beside".into(), path]));
+                words.extend(self.caches.into_iter().flat_map(|path| ["--cache".into(), path]));
             }
         }
         words.extend(self.protected.into_iter().flat_map(|path| ["--protect".into(), path]));
@@ -115,6 +119,7 @@ impl Orders {
                 "--read-only" => is_read_only = true,
                 "--write" => orders.roots.push(value("--write")?),
                 "--write-beside" => orders.writable.push(value("--write-beside")?),
+                "--cache" => orders.caches.push(value("--cache")?),
                 "--repository" => orders.repositories.push(value("--repository")?),
                 "--home" => orders.home = Some(value("--home")?),
                 "--runtime" => orders.runtime = Some(value("--runtime")?),
@@ -132,13 +137,14 @@ impl Orders {
                 _ => return Err(BadOrders::NoOption(word)),
             }
         }
-        orders.confinement =
-            match (is_free, is_read_only, orders.roots.is_empty() && orders.writable.is_empty()) {
-                (true, false, true) => Confinement::Free,
-                (false, false, false) => Confinement::Project,
-                (false, _, true) => Confinement::ReadOnly,
-                (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
-            };
+        let is_write_free =
+            [&orders.roots, &orders.writable, &orders.caches].iter().all(|places| places.is_empty());
+        orders.confinement = match (is_free, is_read_only, is_write_free) {
+            (true, false, true) => Confinement::Free,
+            (false, false, false) => Confinement::Project,
+            (false, _, true) => Confinement::ReadOnly,
+            (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
+        };
         orders.program = words.next().ok_or(BadOrders::NoCommand)?;
         orders.args = words.collect();
         Ok(orders)

@@ -39,9 +39,9 @@ fn orders_are_read_and_written() {
         ]],
     );
     check(
-        "--no-namespace --write-beside /tmp --repository /r --home /h --runtime /u -- make",
+        "--no-namespace --cache /c --write-beside /tmp --repository /r --home /h --runtime /u -- make",
         expect![[
-            "Project Open\nsandbox-exec --write-beside /tmp --repository /r --home /h --runtime /u --no-namespace -- make"
+            "Project Open\nsandbox-exec --write-beside /tmp --cache /c --repository /r --home /h --runtime /u --no-namespace -- make"
         ]],
     );
 }
@@ -86,6 +86,7 @@ fn a_command_is_wrapped_as_it_is_held() {
     let rules = StandingRules {
         network: Network::Closed,
         writable: vec!["/tmp".into(), "relative".into()],
+        caches: vec!["/home/me/.cache/x".into()],
         protected: vec!["/p/.crow".into()],
         home: Some("/home/me".into()),
         runtime: None,
@@ -108,7 +109,7 @@ fn a_command_is_wrapped_as_it_is_held() {
     expect!["sandbox-exec --read-only --home /home/me --no-network --for PID -- sh -c true"]
         .assert_eq(&wrapped(Confinement::ReadOnly));
     expect![
-        "sandbox-exec --write /p --write-beside /tmp --protect /p/.crow --repository /r/.git --home /home/me --no-network --for PID -- sh -c true"
+        "sandbox-exec --write /p --write-beside /tmp --cache /home/me/.cache/x --protect /p/.crow --repository /r/.git --home /home/me --no-network --for PID -- sh -c true"
     ]
     .assert_eq(&wrapped(Confinement::Project));
 }

@@ -60,12 +60,14 @@ const CACHES: [&str; 9] = [
 const NPM: [&str; 2] = ["_cacache", "_logs"];
 
 /// What Cargo keeps that is a cache, in its folder; programs that it installed are there too.
-const CARGO: [&str; 5] = ["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
+/// Not `git`: tools run Git in the repositories there.
+const CARGO: [&str; 4] = ["registry", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
-/// Variables that move one cache, or temporary files.
-const MOVED: [&str; 12] = [
-    "TMPDIR",
-    "CARGO_TARGET_DIR",
+/// Variables that name a folder for temporary files, or for what is built.
+const TEMPORARY_MOVED: [&str; 2] = ["TMPDIR", "CARGO_TARGET_DIR"];
+
+/// Variables that move one cache.
+const MOVED: [&str; 10] = [
     "CCACHE_DIR",
     "DENO_DIR",
     "GOCACHE",
@@ -78,24 +80,33 @@ const MOVED: [&str; 12] = [
     "ZIG_GLOBAL_CACHE_DIR",
 ];
 
+/// Where in a cache tools keep repositories, in which they run Git themselves; with the end of the cache's path, or the
+/// variable that moves it.
+const STORES: [(&str, &str); 5] = [
+    ("go/pkg/mod", "cache/vcs"),
+    ("GOMODCACHE", "cache/vcs"),
+    ("uv", "git-v0"),
+    ("UV_CACHE_DIR", "git-v0"),
+    ("composer", "vcs"),
+];
+
 /// The folder that a variable names, if it names one.
 pub(super) fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
     env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Lists them, there or not.
-pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
+/// Lists the temporary folders, there or not.
+pub(super) fn temporary(env: &Environment) -> Vec<PathBuf> {
+    let fixed = TEMPORARY.iter().map(PathBuf::from);
+    fixed.chain(moved(env, &TEMPORARY_MOVED)).collect()
+}
+
+/// Lists the caches, there or not.
+pub(super) fn caches(env: &Environment) -> Vec<PathBuf> {
     let home = folder(env, "HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
     let caches = folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
-    // A variable that makes a cache of everything is a mistake.
-    let is_whole = |path: &Path| {
-        path.parent().is_none()
-            || home.as_ref().is_some_and(|home| home.starts_with(path))
-            || caches.as_ref().is_some_and(|caches| caches.starts_with(path))
-    };
-    places.extend(MOVED.iter().filter_map(|name| folder(env, name)).filter(|path| !is_whole(path)));
+    let mut places = moved(env, &MOVED);
     let below = |folder: Option<PathBuf>, names: &[&str]| {
         let names = names.iter().flat_map(|name| folder.as_ref().map(|folder| folder.join(name)));
         names.collect::<Vec<_>>()
@@ -106,6 +117,32 @@ pub(super) fn writable(env: &Environment) -> Vec<PathBuf> {
     places.extend(below(folder(env, "npm_config_cache").or_else(|| in_home(".npm")), &NPM));
     places.extend(below(folder(env, "CARGO_HOME").or_else(|| in_home(".cargo")), &CARGO));
     places
+}
+
+/// Lists where in the caches tools keep repositories, there or not.
+pub(super) fn stores(env: &Environment) -> Vec<PathBuf> {
+    let caches = caches(env);
+    let stores = STORES.iter().flat_map(|(cache, store)| {
+        let is_this = |path: &&PathBuf| {
+            path.ends_with(cache) || env.get(*cache).is_some_and(|moved| path.as_os_str() == moved.as_str())
+        };
+        caches.iter().filter(is_this).map(|path| path.join(store)).collect::<Vec<_>>()
+    });
+    stores.collect()
+}
+
+/// The folders that variables name.
+fn moved(env: &Environment, names: &[&str]) -> Vec<PathBuf> {
+    let home = folder(env, "HOME");
+    let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let caches = folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
+    // A variable that makes a cache of everything is a mistake.
+    let is_whole = |path: &Path| {
+        path.parent().is_none()
+            || home.as_ref().is_some_and(|home| home.starts_with(path))
+            || caches.as_ref().is_some_and(|caches| caches.starts_with(path))
+    };
+    names.iter().filter_map(|name| folder(env, name)).filter(|path| !is_whole(path)).collect()
 }
 
 /// Where git worktrees of tasks are made: no command of another session may write there.
@@ -138,7 +175,8 @@ mod tests {
     #[track_caller]
     fn check(env: &[(&str, &str)], place: &str, is_writable: bool) {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        assert_eq!(writable(&env).contains(&PathBuf::from(place)), is_writable, "{place}");
+        let places = [temporary(&env), caches(&env)].concat();
+        assert_eq!(places.contains(&PathBuf::from(place)), is_writable, "{place}");
     }
 
     #[test]
@@ -158,6 +196,7 @@ mod tests {
         check(&[home, ("GOCACHE", "/home/me/.cache")], "/home/me/.cache", false);
         check(&[home], "/home/me/.cargo/registry", true);
         check(&[home], "/home/me/.cargo", false);
+        check(&[home], "/home/me/.cargo/git", false);
         check(&[home, ("CARGO_HOME", "/c")], "/c/registry", true);
         check(&[home, ("TMPDIR", "/run/me")], "/run/me", true);
         check(&[home, ("TMPDIR", "me")], "me", false);
@@ -167,13 +206,26 @@ mod tests {
     }
 
     #[test]
+    fn where_tools_keep_repositories_is_known() {
+        let env =
+            [("HOME", "/h"), ("UV_CACHE_DIR", "/u")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let stores: Vec<String> =
+            stores(&env.into_iter().collect()).iter().map(|path| path.display().to_string()).collect();
+        for store in ["/h/go/pkg/mod/cache/vcs", "/h/.cache/uv/git-v0", "/u/git-v0", "/h/.cache/composer/vcs"]
+        {
+            assert!(stores.iter().any(|path| path == store), "{store} is not in {stores:?}");
+        }
+    }
+
+    #[test]
     fn no_command_may_write_where_worktrees_are() {
         for more in [None, Some(("XDG_CACHE_HOME", "/c")), Some(("XDG_STATE_HOME", "/s"))] {
             let variables = [("HOME", "/home/me")].into_iter().chain(more);
             let env = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             let dir = Path::new("/home/me/.crow");
             for place in [worktrees(&env, dir), former_worktrees(&env, dir)] {
-                assert!(!writable(&env).iter().any(|path| place.starts_with(path)), "{}", place.display());
+                let places = [temporary(&env), caches(&env)].concat();
+                assert!(!places.iter().any(|path| place.starts_with(path)), "{}", place.display());
             }
         }
     }

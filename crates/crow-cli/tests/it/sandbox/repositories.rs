@@ -122,6 +122,7 @@ fn is_sprung(place: &Place, then: &str) -> bool {
     let mark = place.folder().join("mark");
     let mut git = Command::new("git");
     git.args(["status", "--short"]).current_dir(place.root.join(then)).env("GIT_CONFIG_NOSYSTEM", "1");
+    git.env("GIT_CEILING_DIRECTORIES", env!("CARGO_TARGET_TMPDIR"));
     git.env("HOME", place.folder()).output().expect("git starts");
     let is_sprung = mark.exists();
     let _ = fs::remove_file(mark);

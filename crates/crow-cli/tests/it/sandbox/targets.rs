@@ -1,0 +1,429 @@
+//! What Git is told to run by a configuration that was there before, and what shells run: a held command tries to change it.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+
+use super::{Place, said};
+
+/// A way to have something run. `$EVIL` leaves a mark; `PUT FILE` makes a program of it, `GOOD FILE` one that does nothing.
+struct Trap {
+    what: &'static str,
+    before: &'static str,
+    script: &'static str,
+    /// What the person does then.
+    then: &'static str,
+}
+
+const fn trap(what: &'static str, [before, script, then]: [&'static str; 3]) -> Trap {
+    Trap { what, before, script, then }
+}
+
+const TRAPS: &[Trap] = &[
+    trap(
+        "a folder of hooks",
+        ["INIT; git config core.hooksPath .husky/_; mkdir -p .husky/_", "PUT .husky/_/pre-commit", "COMMIT"],
+    ),
+    trap(
+        "what the hooks of a folder call",
+        [
+            "INIT; git config core.hooksPath .husky/_; mkdir -p .husky/_; GOOD .husky/pre-commit; \
+             printf '#!/bin/sh\nsh .husky/${0##*/}\n' > .husky/_/pre-commit; chmod 755 .husky/_/pre-commit",
+            "PUT .husky/pre-commit",
+            "COMMIT",
+        ],
+    ),
+    trap(
+        "a folder of hooks that is not there",
+        ["INIT; git config core.hooksPath .githooks", "mkdir .githooks; PUT .githooks/pre-commit", "COMMIT"],
+    ),
+    trap(
+        "a folder of hooks behind a link",
+        [
+            "INIT; git config core.hooksPath hooks; mkdir h; ln -s h hooks",
+            "mkdir e; PUT e/pre-commit; ln -sfn e hooks",
+            "COMMIT",
+        ],
+    ),
+    trap(
+        "a link in the folder of hooks",
+        ["INIT; mkdir t; GOOD t/h; ln -s ../../t/h .git/hooks/pre-commit", "PUT t/h", "COMMIT"],
+    ),
+    trap(
+        "the folder above what such a link leads to",
+        [
+            "INIT; mkdir t; GOOD t/h; ln -s ../../t/h .git/hooks/pre-commit",
+            "mv t u; mkdir t; PUT t/h",
+            "COMMIT",
+        ],
+    ),
+    trap(
+        "a program that a hook calls",
+        [
+            "INIT; mkdir t; GOOD t/h; printf '#!/bin/sh\nexec ./t/h\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit",
+            "PUT t/h",
+            "COMMIT",
+        ],
+    ),
+    trap(
+        "what a manager of hooks reads",
+        [
+            "INIT; printf '#!/bin/sh\n. ./lefthook.yml\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit; echo : > lefthook.yml",
+            "echo \"$EVIL\" > lefthook.yml",
+            "COMMIT",
+        ],
+    ),
+    trap(
+        "an included file",
+        [
+            "INIT; git config include.path ../.gitconfig; touch .gitconfig",
+            "git config -f .gitconfig core.fsmonitor \"$EVIL\"",
+            "git status",
+        ],
+    ),
+    trap(
+        "an included file that is not there",
+        [
+            "INIT; git config include.path ../.gitconfig",
+            "git config -f .gitconfig core.fsmonitor \"$EVIL\"",
+            "git status",
+        ],
+    ),
+    trap(
+        "a file included by another, under a condition",
+        [
+            "INIT; git config includeIf.gitdir:/.path ../a; git config -f a include.path b; touch b",
+            "git config -f b core.fsmonitor \"$EVIL\"",
+            "git status",
+        ],
+    ),
+    trap(
+        "a filter",
+        [
+            "INIT; mkdir t; git config filter.f.clean ./t/f; GOOD t/f",
+            "PUT t/f; echo '*.txt filter=f' > .gitattributes; echo a > a.txt",
+            "git add a.txt",
+        ],
+    ),
+    trap(
+        "a program for an interpreter",
+        [
+            "INIT; git config filter.f.clean 'sh f'; echo cat > f",
+            "echo \"$EVIL\" > f; echo '*.txt filter=f' > .gitattributes; echo a > a.txt",
+            "git add a.txt",
+        ],
+    ),
+    trap(
+        "a program that makes text",
+        [
+            "INIT; git config diff.d.textconv 'sh t/c'; mkdir t; echo : > t/c; echo '*.x diff=d' > .gitattributes; echo a > a.x; git add .; COMMIT; echo b > a.x",
+            "echo \"$EVIL\" > t/c",
+            "git diff",
+        ],
+    ),
+    trap("a monitor", ["INIT; git config core.fsmonitor ./m; GOOD m", "PUT m", "git status"]),
+    trap(
+        "a program below the uppermost folder",
+        [
+            "INIT; git config core.fsmonitor '\"$(git rev-parse --show-toplevel)\"/m'; GOOD m",
+            "PUT m",
+            "git status",
+        ],
+    ),
+    trap("an alias", ["INIT; git config alias.t '!./t.sh'; GOOD t.sh", "PUT t.sh", "git t"]),
+    trap("an alias for what is not there", ["INIT; git config alias.t '!./t.sh'", "PUT t.sh", "git t"]),
+    trap(
+        "the person's hooks in each work tree",
+        ["INIT; mkdir g; git config --global core.hooksPath g", "PUT g/pre-commit", "COMMIT"],
+    ),
+    trap(
+        "the same in a new repository",
+        [
+            "git config --global core.hooksPath g",
+            "git init -q a; mkdir a/g; PUT a/g/pre-commit",
+            "cd a; COMMIT",
+        ],
+    ),
+    trap(
+        "the person's included file",
+        [
+            "INIT; git config --global include.path $PWD/c; touch c",
+            "git config -f c core.fsmonitor \"$EVIL\"",
+            "git status",
+        ],
+    ),
+    trap(
+        "a template of repositories",
+        [
+            "git config --global init.templateDir $PWD/t; mkdir -p t/hooks",
+            "PUT t/hooks/post-commit",
+            "git init -q n; cd n; COMMIT",
+        ],
+    ),
+    trap(
+        "the hooks of a repository above",
+        ["cd ..; INIT; git config core.hooksPath root/h; mkdir root/h", "PUT h/pre-commit", "COMMIT"],
+    ),
+    trap(
+        "a repository beside other names of one",
+        [
+            "",
+            "git init -q a; git -C a config core.fsmonitor \"$EVIL\"; mkdir a/.GIT a/.giT a/.Git",
+            "cd a; git status",
+        ],
+    ),
+    trap(
+        "a repository inside one",
+        [
+            "INIT",
+            "mkdir .git/a; cd .git/a; INIT; git config core.fsmonitor \"$EVIL\"",
+            "cd .git/a; git status",
+        ],
+    ),
+    trap(
+        "a repository behind many folders",
+        [
+            "INIT",
+            "mkdir f; cd f; seq 25000 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
+            "cd x/y; git status",
+        ],
+    ),
+    trap(
+        "one from before behind many folders",
+        [
+            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 15000 | xargs mkdir); (cd b; seq 15000 | xargs mkdir)",
+            "printf '[core]\nfsmonitor=%s\n' \"$EVIL\" >> v/w/x/.git/config",
+            "cd v/w/x; git status",
+        ],
+    ),
+    trap(
+        "a folder that becomes a repository",
+        [
+            "git init -q --bare s; rm s/HEAD; cd s; git config -f config core.bare false; git config -f config core.worktree $PWD; \
+             git config -f config core.fsmonitor \"$EVIL\"",
+            "echo ref: refs/heads/m > s/HEAD",
+            "cd s; git status",
+        ],
+    ),
+    trap(
+        "a program of a shell's start",
+        ["mkdir d; echo : > d/rc; echo \". $PWD/d/rc\" > ~/.bashrc", "echo \"$EVIL\" > d/rc", "sh ~/.bashrc"],
+    ),
+    trap(
+        "a start that is a link",
+        ["mkdir d; echo : > d/rc; ln -s $PWD/d/rc ~/.bashrc", "echo \"$EVIL\" > d/rc", "sh ~/.bashrc"],
+    ),
+];
+
+/// The same in a session whose folder is the person's home.
+const HOME_TRAPS: &[Trap] = &[
+    trap(
+        "the person's configuration",
+        [
+            "git init -q a; touch .gitconfig",
+            "git config --global core.fsmonitor \"$EVIL\"",
+            "cd a; git status",
+        ],
+    ),
+    trap(
+        "one that is not there",
+        ["git init -q a", "git config --global core.fsmonitor \"$EVIL\"", "cd a; git status"],
+    ),
+    trap(
+        "the other place for it",
+        [
+            "git init -q a",
+            "mkdir -p .config/git; git config -f .config/git/config core.fsmonitor \"$EVIL\"",
+            "cd a; git status",
+        ],
+    ),
+    trap("the start of a shell", ["echo : > .bashrc", "echo \"$EVIL\" >> .bashrc", "sh .bashrc"]),
+    trap("a start that is not there", ["", "echo \"$EVIL\" >> .profile", "sh .profile"]),
+    trap(
+        "a start behind a link",
+        ["mkdir d; echo : > d/rc; ln -s d/rc .zshrc", "echo \"$EVIL\" > new; ln -sf new .zshrc", "sh .zshrc"],
+    ),
+    trap(
+        "a start moved into place",
+        ["echo : > .zshenv", "echo \"$EVIL\" > new; mv -f new .zshenv", "sh .zshenv"],
+    ),
+    trap(
+        "a program that is found first",
+        ["", "mkdir -p .local/bin; PUT .local/bin/git", "PATH=~/.local/bin:$PATH git status"],
+    ),
+    trap("what it connects through", ["mkdir .ssh; GOOD .ssh/x", "PUT .ssh/x", ".ssh/x"]),
+];
+
+fn spelled(script: &str) -> String {
+    let put = |word: &str, what: &str| {
+        format!("{word}() {{ printf '#!/bin/sh\\n%s\\n' \"{what}\" > \"$1\"; chmod 755 \"$1\"; }}; ")
+    };
+    let script = script
+        .replace("COMMIT", "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x")
+        .replace("INIT", "git init -q .");
+    put("PUT", "$EVIL") + &put("GOOD", ":") + &script
+}
+
+#[track_caller]
+fn check(traps: &[Trap], is_home: bool, options: &[&str]) {
+    for Trap { what, before, script, then } in traps {
+        let tried = |is_held: bool| {
+            let place = Place::new();
+            let home = if is_home { place.root.clone() } else { place.folder().to_owned() };
+            let mark = place.folder().join("outside/mark");
+            let run = |options: &[&str], script: &str| {
+                let mut command = place.command(options, &spelled(script));
+                command
+                    .env("HOME", &home)
+                    .env("GIT_CONFIG_NOSYSTEM", "1")
+                    .env("XDG_CONFIG_HOME", home.join(".config"));
+                command.env("EVIL", format!("touch {}; false", mark.display()));
+                command.output().expect("the warden starts")
+            };
+            run(&["--free"], before);
+            let _ = fs::remove_file(&mark);
+            let (root, home) = (place.root.display().to_string(), home.display().to_string());
+            let held = [&["--write", root.as_str(), "--home", &home], options].concat();
+            let output = run(if is_held { &held } else { &["--free"] }, script);
+            let _ = fs::remove_file(&mark);
+            run(&["--free"], then);
+            (mark.exists(), said(&output))
+        };
+        assert!(tried(false).0, "the trap works: {what}");
+        let (is_sprung, told) = tried(true);
+        assert!(!is_sprung, "{what}: {told}");
+    }
+}
+
+#[test]
+fn what_git_is_told_to_run_is_held() {
+    check(TRAPS, false, &[]);
+}
+
+#[test]
+fn what_git_is_told_to_run_is_held_without_a_name_space() {
+    check(TRAPS, false, &["--no-namespace"]);
+}
+
+#[test]
+fn what_a_home_runs_by_itself_is_held() {
+    check(HOME_TRAPS, true, &[]);
+    check(HOME_TRAPS, true, &["--no-namespace"]);
+}
+
+#[test]
+fn what_leads_to_nowhere_known_is_not_run() {
+    for (before, why) in [
+        ("git init -q .; git config core.hooksPath .", "programs are looked for in all of it"),
+        ("git init -q .; git config include.path '~nobody/x'", "programs are looked for in all of it"),
+        ("git init -q .; echo '[' >> .git/config", "no configuration of Git's"),
+        ("git init -q .; echo '[include]\npath = config' >> .git/config", ""),
+    ] {
+        let place = Place::new();
+        place.run(&["--free"], before);
+        let output = place.run_held(&[], "touch new");
+        assert_eq!(place.root.join("new").exists(), why.is_empty(), "{before}: {}", said(&output));
+        if !why.is_empty() {
+            assert!(
+                said(&output).contains(why) && said(&output).contains("not permitted"),
+                "{}",
+                said(&output)
+            );
+            assert_eq!(output.status.code(), Some(126));
+        }
+    }
+}
+
+/// Ordinary work in a repository whose hooks lie in it.
+#[test]
+fn work_beside_what_is_held_goes_on() {
+    let place = Place::new();
+    place.run(
+        &["--free"],
+        &spelled("INIT; git config core.hooksPath .husky/_; mkdir -p .husky/_ src; GOOD .husky/_/pre-commit"),
+    );
+    let script =
+        "set -e; echo a > a; mkdir b; echo c > src/c; git add .; COMMIT; mv b src; rm -r src; git status";
+    let output = place.run_held(&[], &spelled(script));
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!said(&output).contains("set-aside"), "{}", said(&output));
+}
+
+#[test]
+fn repositories_beside_the_roots_are_held() {
+    let evil = "git config core.fsmonitor x";
+    for (option, repository, is_new) in [
+        ("--write-beside", "beside/a/b", false),
+        ("--write-beside", "beside/a/b", true),
+        ("--cache", "beside/a/b", false),
+        ("--cache", "beside/a/b", true),
+    ] {
+        let place = Place::new();
+        let path = place.folder().join(repository);
+        fs::create_dir_all(&path).expect("a folder can be made");
+        let init = format!("cd {}; git init -q .", path.display());
+        if !is_new {
+            place.run(&["--free"], &init);
+        }
+        let beside = place.folder().join("beside").display().to_string();
+        let output = place.run_held(&[option, &beside], &format!("{init}; {evil}; echo x > ../file"));
+        let config = fs::read_to_string(path.join(".git/config")).unwrap_or_default();
+        assert!(!config.contains("fsmonitor"), "{option} {is_new}: {}", said(&output));
+        assert!(path.join("../file").exists(), "{}", said(&output));
+    }
+}
+
+/// The folder of a person that happens to get a `HEAD` beside its own things.
+#[test]
+fn what_was_there_before_keeps_its_name() {
+    let place = Place::new();
+    place.run(
+        &["--free"],
+        "mkdir -p src/hooks src/modules; echo x > src/hooks/use; echo y > src/modules/m; echo z > src/config",
+    );
+    let output = place.run_held(&[], "cd src; echo main > HEAD; mkdir objects refs");
+    assert!(!said(&output).contains("set-aside"), "{}", said(&output));
+    let output = place.run_held(&[], "cd src; echo 'ref: refs/heads/main' > HEAD");
+    assert!(said(&output).contains("/src/HEAD to HEAD.set-aside"), "{}", said(&output));
+    for name in ["hooks/use", "modules/m", "config"] {
+        assert!(place.root.join("src").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn no_lock_is_left_behind() {
+    let place = Place::new();
+    place.run(&["--free"], "git init -q .");
+    let output = place.run_held(&[], "echo x > .git/config.lock; mv .git/config.lock .git/config; true");
+    assert!(!place.root.join(".git/config.lock").exists(), "{}", said(&output));
+    let set = Command::new("git").args(["config", "user.name", "a"]).current_dir(&place.root).status();
+    assert!(set.expect("git starts").success());
+}
+
+/// A writable place inside another, or the root itself in a temporary folder, is put somewhere else by a first command.
+#[test]
+fn a_link_in_the_place_of_a_writable_folder_leads_nowhere() {
+    for swap in ["rm -rf target; ln -s $OUT target", "mv target t; ln -s $OUT target"] {
+        for options in [[].as_slice(), &["--no-namespace"]] {
+            let place = Place::new();
+            fs::create_dir(place.root.join("target")).expect("a folder can be made");
+            let target = place.root.join("target").display().to_string();
+            let all = [&["--write-beside", target.as_str()], options].concat();
+            place.run_held(&all, swap);
+            assert!(place.root.join("target").is_symlink(), "{swap}");
+            let output = place.run_held(&all, "echo bad > target/new; echo bad > target/file");
+            assert!(!place.outside.join("new").exists(), "{swap}: {}", said(&output));
+            assert_eq!(fs::read_to_string(place.outside.join("file")).expect("it is there"), "good\n");
+        }
+    }
+}
+
+/// What a command leaves unlisted is opened by its descriptor: a link to another folder opens nothing.
+#[test]
+fn no_folder_outside_gets_other_rights() {
+    let place = Place::new();
+    fs::set_permissions(place.outside.join("folder"), fs::Permissions::from_mode(0o311)).expect("it is ours");
+    let script = "mkdir a a/b; chmod 0311 a; rmdir a/b; ln -s $OUT/folder a/b; ln -s $OUT/folder c; mkdir d; chmod 0 d";
+    place.run_held(&[], script);
+    let mode =
+        |path: std::path::PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(place.outside.join("folder")), 0o311);
+}

@@ -1,0 +1,105 @@
+//! Where a path leads, link by link: each of them decides what is found at its end.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+/// As many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// A path followed to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trace {
+    /// The links on the way, each without links above it.
+    pub(super) links: Vec<PathBuf>,
+    pub(super) end: End,
+}
+
+/// Where a path ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    There(PathBuf),
+    Missing {
+        /// What is not there.
+        first: PathBuf,
+        /// What was looked for, at or below it.
+        wanted: PathBuf,
+    },
+}
+
+/// Follows an absolute path.
+pub(super) fn trace(path: &Path) -> Trace {
+    let mut links = Vec::new();
+    let mut left: VecDeque<OsString> = names(path).collect();
+    let mut at = PathBuf::from("/");
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        let Ok(found) = next.symlink_metadata() else {
+            let wanted = left.iter().fold(next.clone(), |path, name| path.join(name));
+            return Trace { links, end: End::Missing { first: next, wanted } };
+        };
+        if !found.is_symlink() {
+            at = next;
+            continue;
+        }
+        let target = fs::read_link(&next).ok().filter(|_| links.len() < LINKS_MAX);
+        links.push(next.clone());
+        let Some(target) = target else {
+            return Trace { links, end: End::Missing { first: next.clone(), wanted: next } };
+        };
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+            left.push_front(name);
+        }
+    }
+    Trace { links, end: End::There(at) }
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_followed_link_by_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(dir.join("a/b")).unwrap();
+        symlink("a/../a", dir.join("one")).unwrap();
+        symlink(dir.join("one/b"), dir.join("two")).unwrap();
+        symlink("loop", dir.join("loop")).unwrap();
+        let shown = |path: &str| {
+            let short = |path: &Path| path.strip_prefix(&dir).unwrap().display().to_string();
+            let Trace { links, end } = trace(&dir.join(path));
+            let links: Vec<_> = links.iter().map(|link| short(link)).collect();
+            match end {
+                End::There(end) => format!("{links:?} {}", short(&end)),
+                End::Missing { first, wanted } => {
+                    format!("{} of {links:?} without {} {}", links.len(), short(&first), short(&wanted))
+                }
+            }
+        };
+        assert_eq!(shown("a/./b"), "[] a/b");
+        assert_eq!(shown("two/../b"), r#"["two", "one"] a/b"#);
+        assert_eq!(shown("two/c/d"), r#"2 of ["two", "one"] without a/b/c a/b/c/d"#);
+        assert!(shown("loop").starts_with("41 of"));
+    }
+}
