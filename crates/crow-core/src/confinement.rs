@@ -12,6 +12,8 @@ pub enum Confinement {
     Free,
     /// Write inside the roots, temporary folders and the caches of tools, nowhere else.
     Project,
+    /// The same, and no network.
+    Offline,
     /// Write nowhere.
     ReadOnly,
 }
@@ -47,6 +49,10 @@ pub enum Approval {
     Law,
     /// Nobody had to: it only reads.
     Reading,
+    /// The mode: it only edits files of the project, by names that were judged.
+    Editing,
+    /// The mode: it is a known build, test or linter of the project.
+    Building,
 }
 
 impl Sandbox {
@@ -73,6 +79,9 @@ impl Sandbox {
             (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, Approval::Reading) => {
                 Confinement::ReadOnly
             }
+            (_, Self::Always | Self::Unapproved, Approval::Editing | Approval::Building) => {
+                Confinement::Offline
+            }
             (_, Self::Always, _) | (_, Self::Unapproved, Approval::Law) => Confinement::Project,
             (_, Self::Off, _) | (_, Self::Unapproved, Approval::Person) => Confinement::Free,
         }
@@ -92,7 +101,7 @@ const SIGNS: [&str; 8] = [
 ];
 
 /// What programs say when they reach nobody.
-const SIGNS_OF_SILENCE: [&str; 9] = [
+const SIGNS_OF_SILENCE: [&str; 16] = [
     "could not resolve",
     "couldn't resolve",
     "name or service not known",
@@ -102,6 +111,13 @@ const SIGNS_OF_SILENCE: [&str; 9] = [
     "dns error",
     "enotfound",
     "eai_again",
+    "failed to lookup address",
+    "no such host",
+    "nodename nor servname",
+    "unknownhostexception",
+    "network is down",
+    "no route to host",
+    "failed to establish a new connection",
 ];
 
 /// What programs say of them that may be meant by a program that only reads: what it may read is not restricted.
@@ -112,7 +128,7 @@ impl Confinement {
     pub fn network(self, configured: Network) -> Network {
         match self {
             Self::Free | Self::Project => configured,
-            Self::ReadOnly => Network::Closed,
+            Self::Offline | Self::ReadOnly => Network::Closed,
         }
     }
 
@@ -123,7 +139,7 @@ impl Confinement {
         let is_cut_off = self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free => false,
-            Self::Project => is_said(&SIGNS) || is_cut_off,
+            Self::Project | Self::Offline => is_said(&SIGNS) || is_cut_off,
             Self::ReadOnly => is_said(&SIGNS_OF_READERS) || is_cut_off,
         }
     }
@@ -132,7 +148,9 @@ impl Confinement {
     pub fn note(self, network: Network) -> Option<String> {
         let bounds = match self {
             Self::Free => return None,
-            Self::Project => "could write only in the project, temporary folders and the caches of tools",
+            Self::Project | Self::Offline => {
+                "could write only in the project, temporary folders and the caches of tools"
+            }
             Self::ReadOnly => "could write nowhere",
         };
         let network = match self.network(network) {
@@ -155,6 +173,8 @@ mod tests {
             assert_eq!(row(mode, Person), [Free, Free, Project], "{mode:?}");
             assert_eq!(row(mode, Law), [Free, Project, Project], "{mode:?}");
             assert_eq!(row(mode, Reading), [Free, ReadOnly, ReadOnly], "{mode:?}");
+            assert_eq!(row(mode, Editing), [Free, Offline, Offline], "{mode:?}");
+            assert_eq!(row(mode, Building), [Free, Offline, Offline], "{mode:?}");
         }
         assert_eq!(row(Mode::Plan, Person), [ReadOnly; 3]);
         assert_eq!(row(Mode::Plan, Law), [ReadOnly; 3]);
@@ -173,6 +193,11 @@ mod tests {
             (Project, Closed, "curl: (6) Could not resolve host: example.org", true),
             (Project, Closed, "npm error code EAI_AGAIN", true),
             (Project, Open, "curl: (6) Could not resolve host: example.org", false),
+            (Offline, Open, "curl: (6) Could not resolve host: example.org", true),
+            (Offline, Open, "go: dial tcp: lookup proxy.golang.org: no such host", true),
+            (Offline, Open, "failed to lookup address information: Try again", true),
+            (Offline, Open, "java.net.UnknownHostException: repo.example.org", true),
+            (Offline, Open, "error[E0308]: mismatched types", false),
             (Project, Closed, "error[E0308]: mismatched types", false),
             (Free, Closed, "touch: cannot touch '/etc/x': Permission denied", false),
         ];

@@ -1,6 +1,8 @@
 //! Who may do what without asking. One question, one answer; asking is somebody else's work.
 
+mod accepted;
 mod autorun;
+mod builders;
 mod command;
 mod denials;
 mod deny;
@@ -23,6 +25,7 @@ mod written;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use self::accepted::Effect;
 use self::autorun::is_autorun;
 pub use self::autorun::{autorun_of_home, hook_managers, is_autorun_folder};
 pub use self::paths::is_key;
@@ -38,7 +41,7 @@ pub enum Mode {
     /// Reading inside the roots is free, everything else asks.
     #[default]
     Ask,
-    /// Edits inside the roots are free as well.
+    /// Edits inside the roots are free as well, and known builds and tests where a sandbox holds them.
     AcceptEdits,
     /// Reading only; whatever writes or runs is refused.
     Plan,
@@ -69,7 +72,7 @@ impl Mode {
     pub fn description(self) -> &'static str {
         match self {
             Self::Ask => "reads freely, asks before it changes or runs anything",
-            Self::AcceptEdits => "edits files of the project freely, asks before it runs anything",
+            Self::AcceptEdits => "edits, builds and tests the project freely, asks before anything else",
             Self::Plan => "reads only",
             Self::Auto => "does everything without asking",
         }
@@ -233,14 +236,20 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
 
 /// Returns who approved a call that may run: what needs no grant was allowed by the law alone.
 pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
-    if let Touch::Runs(line) = &facets.touch
-        && command::only_reads(law, line)
-    {
-        return Approval::Reading;
-    }
-    match judge(law, &Grants::default(), tool, facets) {
-        Verdict::Allow => Approval::Law,
-        Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
+    let effect = match &facets.touch {
+        Touch::Runs(line) => command::effect(law, line),
+        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => None,
+        Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => None,
+    };
+    let is_allowed = |mode| judge(&Law { mode, ..*law }, &Grants::default(), tool, facets) == Verdict::Allow;
+    match effect {
+        Some(Effect::Reads) => Approval::Reading,
+        // What a rule allows runs as the rule has it.
+        Some(_) if law.mode == Mode::AcceptEdits && is_allowed(Mode::Ask) => Approval::Law,
+        _ if !is_allowed(law.mode) => Approval::Person,
+        Some(Effect::Edits) if law.mode == Mode::AcceptEdits => Approval::Editing,
+        Some(Effect::Builds) if law.mode == Mode::AcceptEdits => Approval::Building,
+        Some(Effect::Edits | Effect::Builds) | None => Approval::Law,
     }
 }
 

@@ -4,6 +4,7 @@
 //! the rest is *not understood*, with a reason. Knows no rule and no program but those that run another.
 
 mod expand;
+mod extended;
 mod lex;
 mod parse;
 mod redirect;
@@ -21,6 +22,15 @@ pub use self::wrap::{Inner, Through};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotUnderstood(pub &'static str);
+
+/// Which shells a line is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// All: what they read differently is not understood.
+    Common,
+    /// Those with `[[`, arrays, functions and so on.
+    Extended,
+}
 
 /// A variable that is set, for one command or from there on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +106,13 @@ impl Simple {
 /// Reads a command line into its simple commands, in the order they are written: those of lists, pipelines,
 /// groups, branches, loops and substitutions alike.
 pub fn parse(line: &str) -> Result<Vec<Simple>, NotUnderstood> {
-    parse::commands(line, 0)
+    parse::commands(line, 0, Dialect::Common)
+}
+
+/// Reads a line that [`parse`] does not understand as the shells with more in them do. Good to find what a line may do,
+/// never to conclude that it does no more: another shell may read it otherwise.
+pub fn parse_extended(line: &str) -> Result<Vec<Simple>, NotUnderstood> {
+    parse::commands(line, 0, Dialect::Extended)
 }
 
 /// Reads a text that is the beginning of one simple command, without looking into what it would run.

@@ -114,7 +114,7 @@ impl Warden {
             args: args.to_owned(),
             ..Orders::default()
         };
-        if confine.confinement == Confinement::Project {
+        if matches!(confine.confinement, Confinement::Project | Confinement::Offline) {
             orders.roots = spelled(&confine.writable);
             orders.writable = spelled(&self.rules.writable);
             orders.caches = spelled(&self.rules.caches);

@@ -85,12 +85,27 @@ impl SandboxRules<'_> {
             (SandboxSupport::None { .. }, Approval::Person, Mode::Ask | Mode::AcceptEdits | Mode::Auto) => {
                 Confinement::Free
             }
-            // Reading does no harm that a sandbox would have to prevent.
-            (SandboxSupport::None { .. }, Approval::Reading, _) => Confinement::Free,
+            // Reading does no harm that a sandbox would have to prevent, and neither do edits of files that were judged by
+            // their names. Where only a part of it is there, it would keep them from making new files.
+            (SandboxSupport::None { .. }, Approval::Reading | Approval::Editing, _) => Confinement::Free,
+            (SandboxSupport::Partial(_), Approval::Editing, _) => Confinement::Free,
             (SandboxSupport::Full | SandboxSupport::Partial(_) | SandboxSupport::None { .. }, ..) => {
                 self.choice.confinement(mode, approval)
             }
         }
+    }
+
+    /// The same for a build that only the mode allows, which runs the project's own code: without a sandbox it asks, also
+    /// where the person wants none.
+    pub fn reason_to_ask_of_build(
+        &self,
+        mode: Mode,
+        uses_gap: impl FnOnce(&PartialSandbox) -> Option<String>,
+    ) -> Option<String> {
+        if self.choice.confinement(mode, Approval::Building) == Confinement::Free {
+            return Some("it runs the project's code, and `permissions.sandbox` is off".to_owned());
+        }
+        self.reason_to_ask(mode, uses_gap)
     }
 
     /// Returns why a command that nobody approved must be asked about although the mode or a rule allows it.
@@ -139,6 +154,15 @@ mod tests {
             assert_eq!(asks(choice, &none, false), [true; 3]);
         }
         assert_eq!(asks(Sandbox::Off, &none, true), [false; 3]);
+        // A build runs the project's code because of the mode alone.
+        let asks_of_build = |choice, support: &SandboxSupport| {
+            let rules = SandboxRules { choice, support };
+            rules.reason_to_ask_of_build(Mode::AcceptEdits, |_| None).is_some()
+        };
+        assert!(!asks_of_build(Sandbox::Unapproved, &SandboxSupport::Full));
+        assert!(!asks_of_build(Sandbox::Always, &partial(false, true)));
+        assert!(asks_of_build(Sandbox::Unapproved, &none));
+        assert!(asks_of_build(Sandbox::Off, &SandboxSupport::Full));
     }
 
     #[test]
@@ -151,6 +175,8 @@ mod tests {
             assert_eq!(rules.confinement(Mode::Plan, Approval::Person), Confinement::ReadOnly);
             assert_eq!(rules.confinement(Mode::Plan, Approval::Reading), Confinement::Free);
         }
+        let bare = SandboxRules { choice: Sandbox::Unapproved, support: &none };
+        assert_eq!(bare.confinement(Mode::AcceptEdits, Approval::Editing), Confinement::Free);
         let held = SandboxRules { choice: Sandbox::Always, support: &partial(true, true) };
         assert_eq!(held.confinement(Mode::Auto, Approval::Person), Confinement::Project);
     }

@@ -2,18 +2,31 @@
 
 use std::collections::BTreeSet;
 
+use super::accepted::Effect;
 use super::autorun::is_autorun;
+use super::denials::SHELLS;
 use super::folders::{Route, Way, route};
 use super::paths::{Place, Target, is_inside};
 use super::protected::named_roughly;
 use super::risks::{base, covered, is_input, reads_program, risks};
 use super::rules::Rules;
+use super::scripts::is_interpreter;
 use super::variables::Variables;
 use super::{Grant, Grants, Law, Mode, Verdict, harmless};
-use crate::shell::{self, Direction, Redirection, Simple, Through, Word};
+use crate::shell::{self, Direction, NotUnderstood, Redirection, Simple, Through, Word};
 
 /// Why a line is asked; `None` when nothing allows it and nothing stands against it either.
 pub(super) type Why = Option<String>;
+
+/// Whether a command may run a text as a program, be it its input or a word of it.
+fn runs_texts(simple: &Simple) -> bool {
+    let program = simple.words.first().and_then(Word::whole).map(base);
+    program.is_none_or(|program| SHELLS.contains(&program) || program == "eval" || is_interpreter(program))
+        && !simple.words.is_empty()
+        || reads_program(&simple.words)
+}
+
+const MAY_BE_FORBIDDEN: &str = "it may run what a deny rule forbids";
 
 /// Judges a command line under a law; `tool` runs it.
 pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> Verdict {
@@ -22,14 +35,7 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     let commands = match shell::parse(line) {
         Ok(commands) => commands,
         Err(_) if law.mode == Mode::Plan => return super::refuse_in_plan(),
-        Err(why) => {
-            let why = match named_roughly(law, line) {
-                Some(name) => format!("it {why}, and names {name}, which is protected"),
-                None if is_free && !has_denials => return Verdict::Allow,
-                None => format!("it {why}, so no rule can be applied"),
-            };
-            return Verdict::Ask { always: None, why: Some(why) };
-        }
+        Err(why) => return judge_extended(law, grants, (tool, line), why),
     };
     let court = Court::new(law, grants, &commands);
     let way = court.route.way;
@@ -52,6 +58,9 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     if let Some(why) = court.protected(is_free) {
         return Verdict::Ask { always: None, why: Some(why) };
     }
+    if law.mode == Mode::AcceptEdits && perhaps.is_none() && court.effect(&commands).is_some() {
+        return Verdict::Allow;
+    }
     let is_open = is_free && !(has_denials && (perhaps.is_some() || court.hides_program()));
     if is_open {
         return Verdict::Allow;
@@ -67,16 +76,52 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     match asked {
         Ok(()) => Verdict::Allow,
         Err(why) => {
-            let hides = || is_free.then(|| "it may run what a deny rule forbids".to_owned());
+            let hides = || is_free.then(|| MAY_BE_FORBIDDEN.to_owned());
             Verdict::Ask { always, why: why.or_else(hides) }
         }
     }
 }
 
-/// Whether a line only reads, and only what may be read freely.
-pub(super) fn only_reads(law: &Law<'_>, line: &str) -> bool {
-    let Ok(commands) = shell::parse(line) else { return false };
-    Court::new(law, &Grants::default(), &commands).only_reads(&commands)
+/// Judges a line that not every shell reads alike: no rule allows it, but what forbids it counts in every reading.
+fn judge_extended(law: &Law<'_>, grants: &Grants, (tool, line): (&str, &str), why: NotUnderstood) -> Verdict {
+    let has_denials = Rules::commands(&law.rules.deny).next().is_some() || law.rules.denies_paths();
+    let is_free = law.mode == Mode::Auto || Rules::tool(&law.rules.allow, &[tool], None).is_some();
+    let ask = |why| Verdict::Ask { always: None, why: Some(why) };
+    let commands = shell::parse_extended(line).ok();
+    let mut text = line.to_owned();
+    if let Some(commands) = &commands {
+        let court = Court::new(law, grants, commands);
+        match court.denied() {
+            Err(verdict) => return verdict,
+            Ok(Some(why)) => return ask(why),
+            Ok(None) if !is_free => {}
+            Ok(None) => {
+                if let Some(why) = court.protected(true) {
+                    return ask(why);
+                }
+                if has_denials && court.hides_program() {
+                    return ask(MAY_BE_FORBIDDEN.into());
+                }
+            }
+        }
+        // What is only text to a program names nothing, unless another one may run it.
+        if !court.all.iter().any(|simple| runs_texts(simple)) {
+            for document in court.all.iter().flat_map(|simple| &simple.documents) {
+                text = text.replacen(document.as_str(), "", 1);
+            }
+        }
+    }
+    match named_roughly(law, &text) {
+        Some(name) => ask(format!("it {why}, and names {name}, which is protected")),
+        None if is_free && (!has_denials || commands.is_some()) => Verdict::Allow,
+        None => ask(format!("it {why}, so no rule can be applied")),
+    }
+}
+
+/// Returns what a line does at the most, if the tables know all that is in it.
+pub(super) fn effect(law: &Law<'_>, line: &str) -> Option<Effect> {
+    let commands = shell::parse(line).ok()?;
+    Court::new(law, &Grants::default(), &commands).effect(&commands)
 }
 
 /// Tells whether a command does what comes from another one, so that its words say little.

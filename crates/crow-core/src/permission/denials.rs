@@ -6,9 +6,10 @@ use super::folders::Way;
 use super::paths::{Place, Target};
 use super::risks::base;
 use super::rules::{Rule, Rules};
+use super::scripts::{is_interpreter, program_texts};
 use super::written::{Written, written};
 use super::{Verdict, harmless};
-use crate::shell::{Simple, Word};
+use crate::shell::{self, Simple, Word};
 
 impl Court<'_> {
     /// Applies the deny rules; gives what may fall under one.
@@ -26,9 +27,22 @@ impl Court<'_> {
         if self.law.rules.denies_paths() {
             for simple in &self.all {
                 perhaps = self.denied_files(&written(simple))?.or(perhaps);
+                perhaps = self.denied_texts(simple).or(perhaps);
             }
         }
         Ok(perhaps)
+    }
+
+    /// Applies the deny rules about paths to what the text of a program names.
+    fn denied_texts(&self, simple: &Simple) -> Why {
+        let words = program_texts(simple).into_iter().filter_map(shell::rough_words).flatten();
+        let mut targets = words
+            .filter(|word| word.text.contains('.') || word.text.contains('/'))
+            .map(|word| self.place.target(&word));
+        targets.find_map(|target| match target {
+            Target::At(path) => super::denied_path(self.law, &path).map(may_fall_under),
+            Target::Nowhere | Target::Unknown(_) => None,
+        })
     }
 
     /// Applies the deny rules about paths to what a command changes.
@@ -73,7 +87,15 @@ impl Court<'_> {
             let is_unknown = simple.words.first().is_some_and(|program| !is_known(program));
             let is_shell =
                 simple.words.first().and_then(Word::whole).is_some_and(|name| SHELLS.contains(&base(name)));
-            is_unknown || (is_shell && is_fed(simple, false)) || sets_program(simple)
+            let is_source =
+                simple.words.first().is_some_and(|word| [".", "source"].contains(&word.text.as_str()));
+            let gives_text = |word: &&Word| ["-c", "-e", "-r", "-p", "--eval"].contains(&word.text.as_str());
+            let is_given = simple.words.first().and_then(Word::whole).is_some_and(is_interpreter)
+                && simple.words.iter().any(|word| gives_text(&word));
+            let runs_unknown = (is_shell || is_source || is_given)
+                && simple.inner.is_none()
+                && simple.words.iter().skip(1).any(|word| !is_known(word));
+            is_unknown || runs_unknown || (is_shell && is_fed(simple, false)) || sets_program(simple)
         })
     }
 }
@@ -83,7 +105,7 @@ fn may_fall_under(rule: &Rule) -> String {
 }
 
 /// Programs whose input is a command line.
-const SHELLS: &[&str] = &[
+pub(super) const SHELLS: &[&str] = &[
     "sh",
     "bash",
     "dash",

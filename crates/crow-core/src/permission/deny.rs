@@ -69,7 +69,7 @@ fn may_run(rule: &[String], simple: &Simple) -> bool {
 
 /// Shows the words of a text that may be a command line.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let splits = |letter: char| letter.is_whitespace() || ";&|()<>{}`'\"$,=".contains(letter);
+    let splits = |letter: char| letter.is_whitespace() || ";&|()<>{}`'\"$,=!".contains(letter);
     text.split(splits).filter(|piece| !piece.is_empty())
 }
 
@@ -125,6 +125,23 @@ fn has_any(options: &[&str], words: &[Cow<'_, Word>]) -> bool {
     words.any(|word| options.iter().any(|option| is_it(&word.text, option)))
 }
 
+/// Whether a word is an operand of a rule, or means the same to its program.
+fn is_same_operand(words: &[Cow<'_, Word>], word: &str, operand: &str) -> bool {
+    let program = words.first().and_then(|program| program.whole()).map(base).unwrap_or_default();
+    match program {
+        // It takes the beginning of a command for the command.
+        "npm" => word == operand || (word.len() > 2 && operand.starts_with(word)),
+        "chmod" => word == operand || file_mode(word).is_some_and(|mode| file_mode(operand) == Some(mode)),
+        _ => word == operand,
+    }
+}
+
+/// Reads a mode that is a number, or that gives everybody everything.
+fn file_mode(text: &str) -> Option<u32> {
+    const ALL: [&str; 6] = ["a=rwx", "a+rwx", "ugo=rwx", "ugo+rwx", "+rwx", "=rwx"];
+    if ALL.contains(&text) { Some(0o777) } else { u32::from_str_radix(text, 8).ok() }
+}
+
 /// Looks for operands right after the program or one another, but for options and their values in between.
 fn has_operands(operands: &[&String], words: &[Cow<'_, Word>]) -> Found {
     // Every place that may follow what was found so far; an option's value may look like an operand.
@@ -136,7 +153,7 @@ fn has_operands(operands: &[&String], words: &[Cow<'_, Word>]) -> Found {
         for mut at in places {
             while let Some(word) = words.get(at).filter(|_| !std::mem::replace(&mut is_seen[at], true)) {
                 match word.extent {
-                    Extent::Whole if word.text == **operand => next.push(at + 1),
+                    Extent::Whole if is_same_operand(words, &word.text, operand) => next.push(at + 1),
                     Extent::Whole => {}
                     Extent::Home | Extent::Begins | Extent::Splits => {
                         if word.extent != Extent::Begins || operand.starts_with(&word.text) {

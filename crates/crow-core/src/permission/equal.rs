@@ -16,7 +16,15 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("kill pkill killall", &["-9 -KILL -SIGKILL --signal=KILL --signal=9"]),
     ("curl", &["-k --insecure", "-X --request", "-T --upload-file", "-d --data", "-F --form", "-o --output"]),
     ("wget", &["-O --output-document"]),
-    ("git push", &["-f --force +", "-d --delete", "-n --dry-run", "-u --set-upstream"]),
+    (
+        "git push",
+        &[
+            "-f --force --force-with-lease --force-if-includes --mirror +",
+            "-d --delete",
+            "-n --dry-run",
+            "-u --set-upstream",
+        ],
+    ),
     ("git branch", &["-d --delete -D", "-f --force -D -M -C", "-m --move -M", "-c --copy -C"]),
     ("git tag", &["-d --delete", "-f --force"]),
     ("git clean", &["-f --force", "-x -X"]),
@@ -100,10 +108,12 @@ pub(super) fn usual_words(words: &[Word]) -> Vec<Cow<'_, Word>> {
     // A usual name may have another one itself.
     for (name, usual_name) in PROGRAMS {
         let mut names = name.split(' ');
-        let (first, rest) = (names.next().unwrap_or_default(), names.collect::<Vec<_>>());
-        let is_program =
-            usual.first().and_then(|word| word.whole()).is_some_and(|word| is_same_name(word, first));
-        let Some(at) = subcommands(&usual, &rest).filter(|_| is_program) else { continue };
+        let first = names.next().unwrap_or_default();
+        if !usual.first().and_then(|word| word.whole()).is_some_and(|word| is_same_name(word, first)) {
+            continue;
+        }
+        let rest: Vec<_> = names.collect();
+        let Some(at) = subcommands(&usual, &rest) else { continue };
         let mut usual_names = usual_name.split(' ').map(|word| Cow::Owned(Word::known(word)));
         let program: Vec<_> = usual_names.next().into_iter().collect();
         usual.splice(at..at + rest.len(), usual_names);

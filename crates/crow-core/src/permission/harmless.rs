@@ -1,6 +1,6 @@
 //! The short list of what needs no rule: words of the shell itself that change nothing outside it.
 
-use crate::shell::{Simple, Word};
+use crate::shell::{Extent, Simple, Word};
 
 /// Variables that change how a program speaks, not what it runs.
 const SETTINGS: &[&str] = &[
@@ -83,6 +83,15 @@ pub(super) fn needs_no_rule(simple: &Simple) -> bool {
         // It can set a variable instead.
         "printf" => arguments.first().and_then(Word::whole).is_some_and(only_formats),
         // With -v some shells run what is in brackets; the other operands are only compared.
+        // Here more of them are calculated, and what is in brackets runs.
+        "[[" => {
+            const CALCULATED: [&str; 9] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
+            let is_plain = |word: &Word| {
+                let subscribes = word.text.contains('[') && word.text.contains('$');
+                !(CALCULATED.contains(&word.text.as_str()) || subscribes)
+            };
+            arguments.iter().all(|word| is_plain(word) && word.extent != Extent::Splits)
+        }
         "test" | "[" => are_known() && arguments.iter().all(|word| word.text != "-v"),
         // Where it may go is asked elsewhere.
         "cd" => true,

@@ -259,7 +259,7 @@ pub(super) const ROWS: &[Row] = &[
     // Files.
     runs(
         "tar gtar bsdtar",
-        "--checkpoint-action --to-command --use-compress-program -I --rsh-command --rmt-command --info-script --new-volume-script -F",
+        "--checkpoint-action --to-command --use-compress-program -I --rsh-command --rmt-command --info-script --new-volume-script -F -T --files-from",
         "runs another program on what it packs",
     ),
     writes(
@@ -283,6 +283,53 @@ pub(super) const ROWS: &[Row] = &[
     writes("install", "-t --target-directory", "writes to a place of its choice"),
     runs("install", "--strip-program", "runs another program"),
     writes("truncate shred", "*", "destroys what a file holds"),
+    runs(
+        "openssl",
+        "-config -engine -provider-path -t -pre -post -c",
+        "takes options from elsewhere or loads code",
+    ),
+    runs(
+        "gpg gpg2",
+        "--photo-viewer --agent-program --dirmngr-program --keyserver-options --options --homedir",
+        "takes options from elsewhere, which can name a program",
+    ),
+    runs("logrotate", "*", "runs the commands that its file names"),
+    runs("nmap", "--script --datadir --servicedb", "loads code of its choice"),
+    writes("nmap", "-oN -oX -oG -oA -oS", "writes to a file of its choice"),
+    runs("tcpdump", "-z --postrotate-command", "runs a command on what it writes"),
+    writes("tcpdump tshark", "-w", "writes to a file of its choice"),
+    runs("mutt neomutt", "-F -e", "takes options from elsewhere, which can name a program"),
+    runs("convert magick", "| msl: mvg: ephemeral: @", "runs commands or a script of its own"),
+    runs("terraform tofu", "-chdir", "works in another folder"),
+    writes("gpg gpg2 iconv age", "-o", "writes to a file of its choice"),
+    writes("patch", "-d --directory -o", "writes to a place of its choice"),
+    with("cp", writes("docker podman nerdctl kubectl oc", "cp", "writes to a place of its choice")),
+    with(
+        "build",
+        writes(
+            "docker podman nerdctl",
+            "-o --output --iidfile --metadata-file",
+            "writes to a place of its choice",
+        ),
+    ),
+    with(
+        "compose",
+        runs(
+            "docker podman",
+            "-f --file --env-file --project-directory",
+            "takes what it starts from elsewhere",
+        ),
+    ),
+    with("config", runs("npm pnpm yarn", "set edit delete", "changes settings, which can name a program")),
+    with(
+        "test",
+        runs("npm pnpm yarn bun", "--config", "takes options from elsewhere, which can name a program"),
+    ),
+    runs(
+        "jest vitest",
+        "--setupFiles --setupFilesAfterEnv --globalTeardown --testRunner --runner --resolver --transform --testEnvironment",
+        "loads code of its choice",
+    ),
     writes("openssl", "-out -keyout -writerand -CAserial", "writes to a file of its choice"),
     // Network.
     writes(
@@ -345,6 +392,20 @@ pub(super) const ROWS: &[Row] = &[
         "sets what the rules run, or takes rules from elsewhere",
     ),
     runs("cmake", "-E -P -C -D", "runs commands"),
+    writes("cmake", "--install --prefix", "writes to a place of its choice"),
+    runs("jq", "-f --from-file -L", "runs a script of its own"),
+    runs("pip uv", "--python", "uses another interpreter"),
+    with("am", writes("git", "--directory", "writes to a place of its choice")),
+    with("apply", writes("git", "--directory", "writes to a place of its choice")),
+    with("interpret-trailers", writes("git", "--in-place", "changes files in place")),
+    with("lfs", runs("git", "install", "changes configuration, which can name programs")),
+    subcommands(runs("git", "credential", "gives or takes keys")),
+    subcommands(runs(
+        "git",
+        "cvsimport svn p4 cvsexportcommit",
+        "runs programs that the configuration names",
+    )),
+    runs("ctest", "-S -SP --script --build-and-test", "runs a script of its choice"),
     runs("ninja", "-C -f -t", "runs the rules of another folder, or a tool"),
     runs(
         "rake",

@@ -1,12 +1,15 @@
 //! Finds what a line names of the places that are protected in every mode.
 
-use super::command::{Court, Why, described, outputs};
+use super::command::{Court, Why, described, is_fed, outputs};
+use super::denials::SHELLS;
+use super::folders::Way;
 use super::names::{may_name_folder, may_name_git, may_name_secret};
-use super::paths::{Place, Target, is_git, is_secret, may_begin_protected};
+use super::paths::{Place, Target, is_protected, is_secret, may_begin_protected};
 use super::programs::Does;
 use super::risks::{Risk, base, risks};
+use super::scripts::program_texts;
 use super::variables::Variables;
-use super::written::{Written, changes_files, values, written};
+use super::written::{Written, changes_files, may_change, values, written};
 use super::{Law, Roots, harmless};
 use crate::shell::{self, Direction, Simple, Word};
 
@@ -33,6 +36,19 @@ impl Court<'_> {
             if let Some(word) = words.find(|word| self.is_guarded(word, Access::Changes)) {
                 return Some(format!("it changes {}, which is protected", described(word)));
             }
+        }
+        if self.feeds_changes() {
+            let mut words = self.all.iter().flat_map(|simple| &simple.words);
+            let mut documents = self.all.iter().flat_map(|simple| &simple.documents);
+            let name = words.find_map(|word| self.spelled_in(word));
+            let name = name.or_else(|| documents.find_map(|text| named_roughly(self.law, text)));
+            if let Some(name) = name {
+                return Some(format!("it names {name}, which is protected, and may change what it names"));
+            }
+        }
+        let texts = self.all.iter().flat_map(|simple| program_texts(simple));
+        if let Some(name) = texts.filter_map(|text| named_roughly(self.law, text)).next() {
+            return Some(format!("it runs a program that names {name}, which is protected"));
         }
         let named = self.all.iter().find_map(|simple| self.named(simple, is_free));
         let named = named.map(|text| format!("it names {text}, which is protected"));
@@ -66,11 +82,48 @@ impl Court<'_> {
         words.find(|word| self.is_guarded(word, access)).map(|word| word.text)
     }
 
+    /// Whether a command changes files, or runs what it reads, and another one tells it which.
+    fn feeds_changes(&self) -> bool {
+        let is_told = |simple: &Simple| {
+            let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
+            let mut inner = simple.inner.iter().flat_map(|inner| &inner.commands);
+            match program {
+                "xargs" | "find" | "gfind" | "fd" | "fdfind" => inner.any(changes),
+                "parallel" | "flock" | "watch" | "strace" | "ltrace" | "entr" | "unbuffer" | "chronic"
+                | "script" => {
+                    let mut words =
+                        simple.words.iter().skip(1).filter_map(Word::whole).flat_map(str::split_whitespace);
+                    words.any(|word| changes_files(base(word)))
+                }
+                _ => SHELLS.contains(&program) && is_fed(simple, false),
+            }
+        };
+        self.all.iter().any(|simple| is_told(simple))
+    }
+
+    /// Finds a protected name in a word, also where the word is a text that names it.
+    fn spelled_in(&self, word: &Word) -> Why {
+        match word.whole() {
+            Some(text) => named_roughly(self.law, text),
+            None => self.is_guarded(word, Access::Changes).then(|| described(word)),
+        }
+    }
+
     /// Whether a word names what is protected, or may name it.
     fn is_guarded(&self, word: &Word, access: Access) -> bool {
-        self.variables.readings(word).iter().any(|word| is_guarded(word, access, &self.place, self.law.roots))
+        // From a folder that nobody knows these may be a repository's own.
+        let is_lost = self.route.way == Way::Anywhere && self.route.places.len() == 1;
+        let of_git = |word: &Word| {
+            let first = word.text.split('/').find(|name| !["", ".", ".."].contains(name)).unwrap_or_default();
+            is_lost && access == Access::Changes && GIT_INSIDE.contains(&first)
+        };
+        let is_it = |word: &Word| of_git(word) || is_guarded(word, access, &self.place, self.law.roots);
+        self.variables.readings(word).iter().any(is_it)
     }
 }
+
+/// What in a repository's own folder has Git run programs.
+const GIT_INSIDE: &[&str] = &["config", "config.worktree", "hooks", "modules", "worktrees", "commondir"];
 
 /// Whether one reading of a word names what is protected, or may name it.
 fn is_guarded(word: &Word, access: Access, place: &Place<'_>, roots: &Roots) -> bool {
@@ -82,7 +135,9 @@ fn is_guarded(word: &Word, access: Access, place: &Place<'_>, roots: &Roots) -> 
     }
     match place.target(word) {
         Target::Nowhere => false,
-        Target::At(path) | Target::Unknown(path) => is_secret(&path, roots) || (changes && is_git(&path)),
+        Target::At(path) | Target::Unknown(path) => {
+            is_secret(&path, roots) || (changes && is_protected(&path, roots))
+        }
     }
 }
 
@@ -111,5 +166,5 @@ fn goes(simple: &Simple) -> bool {
 fn changes(simple: &Simple) -> bool {
     let program = simple.words.first().and_then(Word::whole).map(base);
     let writes = |risk: &Risk| risk.does == Does::Writes;
-    program.is_some_and(changes_files) || risks(&simple.words).iter().any(writes)
+    program.is_some_and(changes_files) || may_change(simple) || risks(&simple.words).iter().any(writes)
 }

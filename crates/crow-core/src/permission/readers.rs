@@ -10,6 +10,8 @@ pub(super) enum Operands {
     Shown,
     /// They are text, and nothing is opened.
     Text,
+    /// There is one, which is text; a second would be set.
+    One,
     /// It opens these files and folders.
     Files,
     /// It shows names and facts of these files and folders, not what is in them.
@@ -223,6 +225,7 @@ pub(super) const READERS: &[Reader] = &[
         "l",
         "--tag --binary --text",
     ),
+    strict(tame("gofmt", Operands::Files, "ldes", "", "")),
     strict(tame("shasum", Operands::Files, "b", "a", "--algorithm=")),
     tame("base64 base32", Operands::Files, "d", "w", "--decode --wrap="),
     tame(
@@ -317,6 +320,14 @@ pub(super) const READERS: &[Reader] = &[
         "worktree+list submodule+status notes+list bisect+log",
         tame("git", Operands::Text, "v", "", "--porcelain --verbose --cached --recursive"),
     ),
+    with("config", tame("git", Operands::One, "", "", "")),
+    strict(tame(
+        "pgrep",
+        Operands::Text,
+        "flaxivnoc",
+        "uGPt",
+        "--full --list-name --list-full --exact --count",
+    )),
     with(
         "config",
         tame(
@@ -399,7 +410,10 @@ pub(super) const READERS: &[Reader] = &[
         ),
     ),
     // Others, where they only say what is there.
-    with("version env doc", tame("go", Operands::Text, "mvau", "", "-json")),
+    with("version", tame("go", Operands::Files, "mv", "", "")),
+    with("env", tame("go", Operands::Text, "", "", "-json -changed")),
+    with("doc", tame("go", Operands::Text, "", "", "-all -c -cmd -short -src -u")),
+    with("list", tame("go", Operands::Text, "mefu", "", "-json -deps -test -find -f=")),
     with(
         "list show freeze check",
         tame(

@@ -4,15 +4,36 @@
 use super::command::{Court, risky_assignment};
 use super::folders::Way;
 use super::harmless;
-use super::names::may_name_any_key;
+use super::names::{may_name_any_key, may_name_key};
 use super::paths::{Target, is_inside, is_key, is_readable, is_secret};
 use super::readers::{Operands, READERS, Reader};
 use super::risks::{base, risks};
 use crate::shell::{Direction, Extent, Piece, Simple, Through, Word};
 
 /// Programs in front of another that add nothing to it.
-const WRAPPERS: &[&str] =
+pub(super) const WRAPPERS: &[&str] =
     &["time", "timeout", "nice", "env", "command", "stdbuf", "eval", "sh", "bash", "dash"];
+
+/// Readers of any files, and those that do not show what is in one.
+const LISTED_READERS: &[&str] = &[
+    "grep",
+    "egrep",
+    "fgrep",
+    "cat",
+    "head",
+    "tail",
+    "file",
+    "md5sum",
+    "sha256sum",
+    "wc",
+    "ls",
+    "stat",
+    "du",
+];
+const LISTED_COUNTERS: &[&str] = &["wc", "ls", "stat", "du"];
+
+/// Options of `grep` that only pick among the lines it is given.
+const FILTER_OPTIONS: &[&str] = &["-v", "-i", "-E", "-F", "-vE", "-vi", "-iv", "-Ev"];
 
 /// Builtins that change nothing outside the shell, whatever their words are.
 const BUILTINS: &[&str] = &["true", "false", ":", "exit", "break", "continue", "return", "cd", "shift"];
@@ -95,6 +116,7 @@ const FIND_VALUED: &[&str] = &[
     "-newermt",
     "-lname",
     "-xtype",
+    "-newer",
     "-uid",
     "-gid",
 ];
@@ -105,7 +127,7 @@ impl Court<'_> {
         !commands.is_empty() && commands.iter().all(|simple| self.reads(simple))
     }
 
-    fn reads(&self, simple: &Simple) -> bool {
+    pub(super) fn reads(&self, simple: &Simple) -> bool {
         if risky_assignment(simple).is_some() {
             return false;
         }
@@ -119,8 +141,10 @@ impl Court<'_> {
         let Some(program) = simple.words.first() else { return true };
         let Some(program) = program.whole().and_then(plain_name) else { return false };
         if let Some(inner) = &simple.inner {
-            let is_plain = WRAPPERS.contains(&program) && inner.through == Through::Plainly;
-            return is_plain && inner.commands.iter().all(|command| self.reads(command));
+            let is_plain =
+                WRAPPERS.contains(&program) && inner.through == Through::Plainly && !starts_up(simple);
+            let reads = || inner.commands.iter().all(|command| self.reads(command));
+            return (is_plain && reads()) || (program == "xargs" && self.reads_listed(simple));
         }
         let words = &simple.words[1..];
         match program {
@@ -133,6 +157,8 @@ impl Court<'_> {
                 harmless::needs_no_rule(simple) && words.iter().all(|word| self.is_free_text(word))
             }
             "test" | "[" => self.tests(words),
+            "[[" => harmless::needs_no_rule(simple) && self.tests(words),
+            "tar" | "gtar" | "bsdtar" => self.lists_archive(words),
             "command" => {
                 words.len() == 2
                     && ["-v", "-V"].contains(&words[0].text.as_str())
@@ -141,6 +167,58 @@ impl Court<'_> {
             "find" | "gfind" => self.finds(words),
             _ => self.is_reader(program, simple),
         }
+    }
+
+    /// Whether `xargs` has a reader read only what a search through the session's folders found.
+    fn reads_listed(&self, simple: &Simple) -> bool {
+        let Some(inner) = &simple.inner else { return false };
+        let [command] = inner.commands.as_slice() else { return false };
+        let front = simple.words.get(1..inner.at).unwrap_or_default();
+        let is_plain = |word: &Word| {
+            let text = word.text.as_str();
+            let number = text.trim_start_matches("-n").trim_start_matches("-P").trim_start_matches("-L");
+            ["-0", "-r", "--null", "--no-run-if-empty", "-I{}", "-I", "{}", "-n", "-L", "-P"].contains(&text)
+                || number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        // What it is given stands behind these, or where the braces are.
+        let words: Vec<Word> =
+            command.words.iter().filter(|word| word.extent != Extent::Splits).cloned().collect();
+        let is_file = |word: &Word| {
+            word.whole().is_some() || (word.text.is_empty() && word.rest == [Piece::Unknown(None)])
+        };
+        let known: Vec<Word> = words.iter().filter(|word| word.whole().is_some()).cloned().collect();
+        let stands_for_itself = Simple { words: known, ..Simple::default() };
+        let program = words.first().and_then(Word::whole).unwrap_or_default();
+        // A name with a blank in it is two, and the second of them may be anywhere.
+        let is_split = !front.iter().any(|word| ["-0", "--null"].contains(&word.text.as_str()));
+        let readers = if is_split { LISTED_COUNTERS } else { LISTED_READERS };
+        readers.contains(&program)
+            && front.iter().all(is_plain)
+            && command.inner.is_none()
+            && command.assignments.is_empty()
+            && words.iter().all(is_file)
+            && self.is_reader(program, &stands_for_itself)
+            && self.all.iter().any(|other| finds_files(other))
+            && self.all.iter().all(|other| {
+                std::ptr::eq(*other, simple) || std::ptr::eq(*other, command) || lists_files(other)
+            })
+    }
+
+    /// Whether `tar` shows what is in an archive.
+    fn lists_archive(&self, words: &[Word]) -> bool {
+        let [mode, files @ ..] = words else { return false };
+        let letters = mode.text.trim_start_matches('-');
+        let is_listing = mode.whole().is_some()
+            && letters.contains('t')
+            && letters.ends_with('f')
+            && letters.chars().all(|letter| "tvzjJf".contains(letter));
+        // A colon names another machine.
+        let is_plain =
+            |word: &Word| word.whole().is_some_and(|text| !text.starts_with('-') && !text.contains(':'));
+        let archive = files.first();
+        is_listing
+            && files.iter().all(is_plain)
+            && archive.is_some_and(|archive| self.is_free_file(archive, true))
     }
 
     /// Whether a condition of `test` looks at nothing that is protected.
@@ -213,6 +291,7 @@ impl Court<'_> {
             && match reader.operands {
                 Operands::None => operands.is_empty(),
                 Operands::Shown => operands.is_empty() && !words.is_empty(),
+                Operands::One => operands.len() == 1 && operands[0].whole().is_some(),
                 Operands::Text => operands.iter().all(|word| self.is_free_text(word)),
                 Operands::Files => are_free(&operands, true),
                 Operands::Names => are_free(&operands, false),
@@ -237,7 +316,7 @@ impl Court<'_> {
     }
 
     /// Whether a word names files that may be read freely; `reads` if what is in them is shown.
-    fn is_free_file(&self, word: &Word, reads: bool) -> bool {
+    pub(super) fn is_free_file(&self, word: &Word, reads: bool) -> bool {
         self.variables.readings(word).iter().all(|word| match word.whole() {
             Some("-") => true,
             Some(_) => self.targets(word).iter().all(|target| match target {
@@ -311,7 +390,9 @@ fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
             parsed.operands.extend(words);
             break;
         }
-        if !is_one_word(word) {
+        // A pattern behind a `=` finds what begins with the same option, if anything.
+        let is_joined = text.starts_with("--") && text.contains('=') && word.extent != Extent::Splits;
+        if !is_one_word(word) && !is_joined {
             return None;
         }
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
@@ -361,6 +442,61 @@ fn behind_subcommand<'a>(words: &'a [Word], names: &str) -> Option<&'a [Word]> {
     Some(words)
 }
 
+/// Whether a shell reads files of its own before it runs what it is given.
+pub(super) fn starts_up(simple: &Simple) -> bool {
+    let program = simple.words.first().map(|word| base(&word.text)).unwrap_or_default();
+    let is_option = |word: &&Word| word.text.starts_with('-');
+    let mut options = simple.words.iter().skip(1).take_while(is_option);
+    ["sh", "bash", "dash"].contains(&program)
+        && options.any(|word| {
+            word.text == "--login" || !word.text.starts_with("--") && word.text.contains(['l', 'i'])
+        })
+}
+
+/// Whether a command shows names of files of its own accord.
+fn finds_files(simple: &Simple) -> bool {
+    let program = simple.words.first().and_then(Word::whole).unwrap_or_default();
+    ["find", "gfind", "fd", "fdfind", "git", "rg"].contains(&program)
+}
+
+/// Whether a command shows names of files below the folders of the session, or picks some of those it is given.
+fn lists_files(simple: &Simple) -> bool {
+    let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
+    let are_plain = simple.assignments.is_empty()
+        && simple.redirections.iter().all(|redirection| redirection.direction == Direction::Out);
+    let has = |option: &str| words.iter().skip(1).any(|word| *word == option);
+    let n_operands = words.iter().skip(1).filter(|word| !word.starts_with('-')).count();
+    let names_no_key = !simple.words.iter().skip(1).any(finds_keys);
+    let lists = match words.first().copied().unwrap_or_default() {
+        "find" | "gfind" => !["-printf", "-ls", "-regex", "-iregex"].iter().any(|option| has(option)),
+        "fd" | "fdfind" => true,
+        "git" => words.get(1) == Some(&"ls-files"),
+        "rg" => has("-l") || has("--files") || has("--files-with-matches"),
+        "grep" => {
+            let is_list =
+                |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
+            let filters = |word: &&str| !word.starts_with('-') || FILTER_OPTIONS.contains(word);
+            words.iter().skip(1).any(is_list) || (n_operands == 1 && words.iter().skip(1).all(filters))
+        }
+        "sort" | "uniq" => n_operands == 0,
+        "head" | "tail" => n_operands == 0 || (n_operands == 1 && has("-n")),
+        _ => false,
+    };
+    lists && are_plain && names_no_key
+}
+
+/// Whether a pattern of names may find keys.
+fn finds_keys(pattern: &Word) -> bool {
+    let Some(text) = pattern.whole() else { return true };
+    let mut pieces = text.split(['*', '?', '[', ']']);
+    let mut word = Word::known(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        word.rest.extend([Piece::Unknown(None), Piece::Known(piece.to_owned())]);
+        word.extent = Extent::Begins;
+    }
+    is_key(text) || may_name_key(&word)
+}
+
 /// Whether the script of a command only prints.
 fn only_prints(simple: &Simple) -> bool {
     let odd = ["ARGV", "ENVIRON", "import", "include", "getline", "input_filename", "@load", "@include"];
@@ -369,7 +505,7 @@ fn only_prints(simple: &Simple) -> bool {
 }
 
 /// Returns a program's name if that alone says which one runs.
-fn plain_name(program: &str) -> Option<&str> {
+pub(super) fn plain_name(program: &str) -> Option<&str> {
     let name = base(program);
     let folder = &program[..program.len() - name.len()];
     ["", "/bin/", "/usr/bin/"].contains(&folder).then_some(name)

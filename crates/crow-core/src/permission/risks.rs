@@ -1,7 +1,9 @@
 //! What in the words of one command asks even under a rule. Compares words with the table of programs;
 //! wherever programs read options in different ways, the dangerous way counts.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::paths::plain;
 use super::programs::{
@@ -83,8 +85,23 @@ pub(super) fn covered(rule: &[String], words: &[Word]) -> Option<usize> {
     Some(at)
 }
 
+/// The places of each program's rows in the table.
+static PLACES: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(|| {
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (place, row) in ROWS.iter().enumerate() {
+        row.programs.split(' ').for_each(|program| places.entry(program).or_default().push(place));
+    }
+    places
+});
+
 fn rows(program: &str) -> Vec<&'static Row> {
-    ROWS.iter().filter(|row| names(row, base(program))).collect()
+    let program = base(program);
+    let versionless = Some(unversioned(program)).filter(|name| *name != program);
+    let names = [Some(program), versionless].into_iter().flatten();
+    let mut places: Vec<usize> = names.filter_map(|name| PLACES.get(name)).flatten().copied().collect();
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter().filter_map(|place| ROWS.get(place)).collect()
 }
 
 /// Tells whether a word stands for what is already open, above all the input.
@@ -102,14 +119,10 @@ pub(super) fn base(program: &str) -> &str {
 }
 
 /// Cuts off a version, as in `python3.12`.
-fn unversioned(program: &str) -> &str {
+pub(super) fn unversioned(program: &str) -> &str {
     let plain =
         program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
     if plain.is_empty() { program } else { plain }
-}
-
-fn names(row: &Row, program: &str) -> bool {
-    row.programs.split(' ').any(|name| name == program || name == unversioned(program))
 }
 
 struct Command<'a> {
@@ -161,18 +174,20 @@ impl<'a> Command<'a> {
 
     /// Finds what most programs read the same way: options that name a program or a place, and files with more words.
     fn generic(&self) -> Vec<Risk> {
-        let exempt = EXEMPT
-            .iter()
-            .filter(|(program, _)| *program == self.program)
-            .flat_map(|(_, names)| names.split(' '));
-        let exempt: Vec<&str> = exempt.chain(LOOKS.split_whitespace()).collect();
+        let is_exempt = |name: &str| {
+            let of_program = EXEMPT.iter().filter(|(program, _)| *program == self.program);
+            of_program.flat_map(|(_, names)| names.split(' ')).any(|other| other == name)
+                || LOOKS.split_whitespace().any(|other| other == name)
+        };
         let takes_names = NAMES_WITH_AT.split(' ').any(|name| name == self.program);
         let mut risks = Vec::new();
         for (at, word) in self.words.iter().enumerate().skip(1) {
             let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
-            let of_option =
-                GENERIC.iter().find(|(start, ..)| name.starts_with(start) && !exempt.contains(&name));
-            risks.extend(of_option.map(|(_, does, why)| Risk { at, does: *does, why }));
+            if name.starts_with("--") {
+                let of_option = GENERIC.iter().find(|(start, ..)| name.starts_with(start));
+                let of_option = of_option.filter(|_| !is_exempt(name));
+                risks.extend(of_option.map(|(_, does, why)| Risk { at, does: *does, why }));
+            }
             if word.text.starts_with('@') && word.text.len() > 1 && !takes_names {
                 risks.push(Risk { at, does: Does::Runs, why: "takes its words from a file" });
             }
@@ -240,6 +255,9 @@ impl<'a> Command<'a> {
         }
         if option == "=" {
             return word.contains('=') && !word.starts_with('-');
+        }
+        if option == "|" {
+            return word.starts_with('|');
         }
         if option == "+" {
             return word.starts_with('+');

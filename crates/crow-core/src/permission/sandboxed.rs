@@ -26,7 +26,9 @@ pub fn judge_sandboxed(
     if verdict != Verdict::Allow {
         return verdict;
     }
-    let Some(why) = reason_to_ask(law, tool, facets, sandbox) else { return Verdict::Allow };
+    let Some(why) = reason_to_ask(law, approval(law, tool, facets), facets, sandbox) else {
+        return Verdict::Allow;
+    };
     match judge_by_grants(law, grants, tool, facets) {
         Verdict::Allow => Verdict::Allow,
         Verdict::Ask { always, .. } => Verdict::Ask { always, why: Some(why) },
@@ -41,17 +43,26 @@ pub fn approval_sandboxed(
     facets: &Facets,
     sandbox: &SandboxRules<'_>,
 ) -> Approval {
-    match reason_to_ask(law, tool, facets, sandbox) {
+    let approval = approval(law, tool, facets);
+    match reason_to_ask(law, approval, facets, sandbox) {
         Some(_) => Approval::Person,
-        None => approval(law, tool, facets),
+        None => approval,
     }
 }
 
 /// Returns what speaks against running what the law alone allows; `None` also for what a person approved.
-fn reason_to_ask(law: &Law<'_>, tool: &str, facets: &Facets, sandbox: &SandboxRules<'_>) -> Option<String> {
+fn reason_to_ask(
+    law: &Law<'_>,
+    approval: Approval,
+    facets: &Facets,
+    sandbox: &SandboxRules<'_>,
+) -> Option<String> {
     let Touch::Runs(line) = &facets.touch else { return None };
-    match approval(law, tool, facets) {
-        Approval::Person | Approval::Reading => None,
+    match approval {
+        Approval::Person | Approval::Reading | Approval::Editing => None,
+        Approval::Building => {
+            sandbox.reason_to_ask_of_build(law.mode, |partial| use_of_gap(law, line, partial))
+        }
         Approval::Law => sandbox.reason_to_ask(law.mode, |partial| use_of_gap(law, line, partial)),
     }
 }

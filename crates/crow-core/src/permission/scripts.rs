@@ -2,8 +2,33 @@
 //! name a file. Only what is plainly harmless passes.
 
 use super::programs::Does;
-use super::risks::Risk;
-use crate::shell::Word;
+use super::risks::{Risk, base, unversioned};
+use crate::shell::{Simple, Word};
+
+/// Programs whose words and input are programs that can change files by any name.
+const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript julia osascript awk gawk \
+    mawk nawk sed gsed sqlite ed ex";
+
+/// Whether a program runs programs that it is given as texts.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    let program = unversioned(base(program));
+    INTERPRETERS.split_whitespace().any(|name| name == program)
+}
+
+/// The texts in a command that are programs themselves, if it is an interpreter that is given one.
+pub(super) fn program_texts(simple: &Simple) -> Vec<&str> {
+    let words = &simple.words;
+    let Some(program) = words.first().and_then(Word::whole) else { return Vec::new() };
+    if !is_interpreter(program) {
+        return Vec::new();
+    }
+    let is_text = |word: &&Word| word.whole().is_some_and(|text| !text.starts_with("--"));
+    let gets_text = super::risks::risks(words).iter().any(|risk| risk.does == Does::Runs);
+    let texts = words.iter().skip(1).filter(|_| gets_text).filter(is_text).map(|word| word.text.as_str());
+    let documents =
+        simple.documents.iter().map(String::as_str).filter(|_| super::risks::reads_program(words));
+    texts.chain(documents).collect()
+}
 
 /// Finds what in the words of a command may make its script do more than print.
 pub(super) fn risks(program: &str, words: &[Word]) -> Vec<Risk> {

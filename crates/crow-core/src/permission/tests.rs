@@ -1,5 +1,7 @@
 mod commands;
 mod everyday;
+mod grammar;
+mod holdout;
 mod properties;
 mod rules;
 mod web;

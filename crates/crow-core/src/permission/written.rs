@@ -44,9 +44,35 @@ const CHANGE_LAST: &[&str] = &["cp", "ln", "link", "install", "rsync", "scp"];
 /// Editors of streams, which change the files they are given when they are told to.
 const CHANGE_IN_PLACE: &[&str] = &["sed", "gsed", "perl", "ruby", "awk", "gawk", "mawk", "nawk"];
 
+/// Programs that write to a file of which an option or an operand is the name, and read others.
+const MAY_CHANGE: &str = "ed ex red vi vim nvim view nano pico emacs joe kak hx sponge rename prename split csplit gpg gpg2 \
+    iconv tar gtar bsdtar zip 7z 7za 7zr rar ar ranlib strip objcopy patchelf flock script strace ltrace tcpdump tshark ffmpeg \
+    convert magick sox gcc cc clang g++ c++ clang++ ld as rustc ssh-keygen ssh-copy-id mktemp uudecode logrotate sqlite3 sqlite \
+    pg_dump pg_dumpall mysqldump pandoc protoc cpio age sops xsltproc dot wkhtmltopdf keytool qemu-img sshfs mount umount \
+    visudo crudini augtool restic borg wasm-opt esbuild uglifyjs swiftc kotlinc javac scp sftp";
+
+/// The same for subcommands.
+const MAY_CHANGE_WITH: &[(&str, &str)] = &[
+    ("docker podman nerdctl kubectl oc", "cp"),
+    ("npm pnpm yarn pip", "config set"),
+    ("go", "build test"),
+    ("git", "clone init submodule worktree bundle archive format-patch fast-export"),
+];
+
 /// Whether a program changes files that it is given, if it is told to.
 pub(super) fn changes_files(program: &str) -> bool {
     [CHANGE_ALL, CHANGE_LAST, CHANGE_IN_PLACE, &["dd"]].iter().any(|programs| programs.contains(&program))
+}
+
+/// Whether a command may write to one of the files that its words name.
+pub(super) fn may_change(simple: &Simple) -> bool {
+    let Some(program) = simple.words.first().and_then(Word::whole).map(base) else { return false };
+    let is_named = |names: &str| names.split_whitespace().any(|name| name == program);
+    let has = |names: &str| {
+        let mut words = simple.words.iter().skip(1).filter_map(Word::whole);
+        words.any(|word| names.split(' ').any(|name| name == word))
+    };
+    is_named(MAY_CHANGE) || MAY_CHANGE_WITH.iter().any(|(programs, names)| is_named(programs) && has(names))
 }
 
 /// What a command does to the files that its words name.
@@ -91,24 +117,50 @@ pub(super) fn written(simple: &Simple) -> Written {
         written.certain.extend(operands.iter().flat_map(|word| values(word)));
         written.possible.extend(options.flat_map(values));
     } else if program == "git" {
-        written.possible.extend(of_git(simple, &operands));
+        written.possible.extend(of_git(simple));
+    }
+    if may_change(simple) {
+        let words = simple.words.iter().skip(1).flat_map(values);
+        written.possible.extend(words.flat_map(|word| [below(&word), Some(word)]).flatten());
     }
     written
 }
 
+/// A file in what may be a folder, where it names one outside.
+fn below(folder: &Word) -> Option<Word> {
+    let text = folder.whole().filter(|text| text.starts_with('/'))?;
+    Some(Word::known(format!("{}/_", text.trim_end_matches('/'))))
+}
+
+/// Options of Git in front of its subcommand that have a value.
+const GIT_VALUED: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"];
+
 /// Finds what Git changes of the files it is given, and of its own configuration.
-fn of_git(simple: &Simple, operands: &[&Word]) -> Vec<Word> {
+fn of_git(simple: &Simple) -> Vec<Word> {
     // What it takes out of its own store, it puts in place of files.
     const CHANGE: &[&str] = &["checkout", "restore", "mv", "rm", "clean", "stash", "apply", "am", "reset"];
     const READ: &[&str] =
         &["get", "list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"];
-    let Some(subcommand) = operands.first().and_then(|word| word.whole()) else { return Vec::new() };
+    let is_value = |at: usize| GIT_VALUED.contains(&simple.words[at - 1].text.as_str());
+    let is_operand = |at: &usize| !simple.words[*at].text.starts_with('-') && !is_value(*at);
+    let places: Vec<usize> = (1..simple.words.len()).filter(is_operand).collect();
+    let Some(subcommand) = places.first().and_then(|&at| simple.words[at].whole()) else { return Vec::new() };
     if CHANGE.contains(&subcommand) {
-        return operands[1..].iter().map(|word| (*word).clone()).collect();
+        return places[1..].iter().map(|&at| simple.words[at].clone()).collect();
+    }
+    const CHANGE_REMOTE: &[&str] = &["add", "set-url", "rename", "rm", "remove", "set-branches", "set-head"];
+    let second = places.get(1).and_then(|&at| simple.words[at].whole());
+    if subcommand == "remote" && second.is_some_and(|second| CHANGE_REMOTE.contains(&second)) {
+        return vec![Word::known(".git/config")];
     }
     let reads = simple.words.iter().any(|word| word.whole().is_some_and(|word| READ.contains(&word)));
     // One name alone asks for its value.
-    let is_change = subcommand == "config" && !reads && simple.words.len() > 3;
+    let is_change = subcommand == "config"
+        && !reads
+        && places.len()
+            + usize::from(simple.words.iter().any(|word| word.text.starts_with("--") && word.text != "--"))
+            > 2;
     if is_change { vec![Word::known(".git/config")] } else { Vec::new() }
 }
 

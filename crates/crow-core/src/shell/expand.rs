@@ -1,7 +1,7 @@
 //! What a shell replaces: `$…`, backquotes and the text of here-documents. The commands in them are kept.
 
 use super::lex::{HereDocument, Reader};
-use super::{Extent, NotUnderstood, Piece, Word};
+use super::{Dialect, Extent, NotUnderstood, Piece, Word};
 
 impl Reader<'_> {
     /// Reads what begins with `$`. `extent` is what an expansion leaves known of a word here.
@@ -34,7 +34,8 @@ impl Reader<'_> {
                 self.at += name.len();
             }
             Some(b'\'' | b'"') if extent == Extent::Splits => {
-                return Err(NotUnderstood("has a quote after a dollar"));
+                self.only_extended("has a quote after a dollar")?;
+                return self.dollar_quoted(word);
             }
             Some(b'[') => return Err(NotUnderstood("has arithmetic of an old kind")),
             Some(b'\\') if self.starts("\\\n") => {
@@ -55,7 +56,8 @@ impl Reader<'_> {
         let end = inside.find("))").ok_or(NotUnderstood("has arithmetic that does not end"))?;
         let is_plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%".contains(&byte);
         if !inside[..end].bytes().all(is_plain) {
-            return Err(NotUnderstood("has arithmetic with more than numbers"));
+            self.only_extended("has arithmetic with more than numbers")?;
+            return self.extended_arithmetic();
         }
         self.at += "((".len() + end + "))".len();
         Ok(())
@@ -64,6 +66,9 @@ impl Reader<'_> {
     /// Reads `{…}` after a dollar: a name, perhaps with a plain text to use instead or to cut off.
     fn parameter(&mut self) -> Result<Piece, NotUnderstood> {
         let odd = NotUnderstood("has an unusual parameter");
+        if self.dialect == Dialect::Extended {
+            return self.extended_parameter();
+        }
         let end = self.rest().find('}').ok_or(odd)?;
         let inside = &self.rest()[1..end];
         let after = match inside.as_bytes() {
@@ -94,9 +99,12 @@ impl Reader<'_> {
         let end = self.rest().find('`').ok_or(NotUnderstood("has a backquote that does not end"))?;
         let inside = &self.rest()[..end];
         if inside.contains(['\\', '"', '\n']) {
+            self.only_extended("has quotes or backslashes inside backquotes")?;
+        }
+        if inside.contains('\\') {
             return Err(NotUnderstood("has quotes or backslashes inside backquotes"));
         }
-        let mut reader = Reader::new(inside, self.depth + 1)?;
+        let mut reader = Reader::new(inside, self.depth + 1, self.dialect)?;
         reader.n_substitutions = 1;
         self.commands.append(&mut reader.all()?);
         self.at += end + 1;
@@ -127,6 +135,10 @@ impl Reader<'_> {
         if let Some(command) = self.commands.get_mut(here.command) {
             command.documents.push(body.to_owned());
         }
+        // Older shells look for the end of a substitution in here as well.
+        if self.n_substitutions > 0 && has_stray_parenthesis(body) {
+            return Err(NotUnderstood("has an unusual here-document"));
+        }
         if here.is_literal {
             return Ok(());
         }
@@ -134,7 +146,12 @@ impl Reader<'_> {
         if body.contains("\\\n") {
             return Err(NotUnderstood("has an escaped line break in a here-document"));
         }
-        let mut reader = Reader::new(body, self.depth + 1)?;
+        self.expansions(body)
+    }
+
+    /// Reads the commands in the expansions of a text.
+    pub(super) fn expansions(&mut self, text: &str) -> Result<(), NotUnderstood> {
+        let mut reader = Reader::new(text, self.depth + 1, self.dialect)?;
         reader.n_substitutions = 1;
         let mut word = Word::known("");
         while let Some(letter) = reader.rest().chars().next() {
@@ -151,6 +168,23 @@ impl Reader<'_> {
         self.commands.append(&mut reader.commands);
         Ok(())
     }
+}
+
+/// Whether a text closes a parenthesis that it did not open.
+fn has_stray_parenthesis(text: &str) -> bool {
+    let mut n_open = 0_usize;
+    text.chars().any(|letter| match letter {
+        '(' => {
+            n_open += 1;
+            false
+        }
+        ')' if n_open == 0 => true,
+        ')' => {
+            n_open -= 1;
+            false
+        }
+        _ => false,
+    })
 }
 
 /// Counts the letters of the name that a text begins with.

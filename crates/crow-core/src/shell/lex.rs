@@ -1,6 +1,6 @@
 //! The place in the text, and words. Knows quotes; what `$` and backquotes mean is `expand`'s.
 
-use super::{Extent, NotUnderstood, Piece, Simple, Word};
+use super::{Dialect, Extent, NotUnderstood, Piece, Simple, Word};
 
 /// Long enough for a file in a here-document, short enough to be read in a blink.
 const LEN_MAX: usize = 256 * 1024;
@@ -22,6 +22,8 @@ pub(super) struct Lexed {
     pub(super) is_quoted: bool,
     /// A line break was escaped inside it.
     pub(super) is_continued: bool,
+    /// It begins with braces that may stand for several words, or has such in it.
+    pub(super) has_braces: bool,
 }
 
 /// Reads a text from its beginning to its end.
@@ -29,6 +31,7 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     pub(super) depth: usize,
+    pub(super) dialect: Dialect,
     /// How many command substitutions are open around here.
     pub(super) n_substitutions: usize,
     pub(super) here: Vec<HereDocument>,
@@ -36,7 +39,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, depth: usize) -> Result<Self, NotUnderstood> {
+    pub(super) fn new(text: &'a str, depth: usize, dialect: Dialect) -> Result<Self, NotUnderstood> {
         if text.len() > LEN_MAX {
             return Err(NotUnderstood("is too long"));
         }
@@ -46,7 +49,7 @@ impl<'a> Reader<'a> {
         if text.chars().any(is_hidden) {
             return Err(NotUnderstood("has control characters"));
         }
-        Ok(Self { text, at: 0, depth, n_substitutions: 0, here: Vec::new(), commands: Vec::new() })
+        Ok(Self { text, at: 0, depth, dialect, n_substitutions: 0, here: Vec::new(), commands: Vec::new() })
     }
 
     /// Reads something one level deeper.
@@ -61,6 +64,11 @@ impl<'a> Reader<'a> {
         let read = read(self);
         self.depth -= 1;
         read
+    }
+
+    /// Refuses what not every shell reads alike, unless the line is read for those that have it.
+    pub(super) fn only_extended(&self, why: &'static str) -> Result<(), NotUnderstood> {
+        if self.dialect == Dialect::Extended { Ok(()) } else { Err(NotUnderstood(why)) }
     }
 
     pub(super) fn rest(&self) -> &'a str {
@@ -92,7 +100,9 @@ impl<'a> Reader<'a> {
                     self.continue_line()?;
                     is_continued = true;
                 }
-                Some(b'#') if is_continued || self.n_substitutions > 0 => {
+                Some(b'#')
+                    if is_continued || (self.n_substitutions > 0 && self.dialect == Dialect::Common) =>
+                {
                     return Err(NotUnderstood("has a comment in an odd place"));
                 }
                 Some(b'#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
@@ -124,7 +134,10 @@ impl<'a> Reader<'a> {
     /// Reads a word; there is at least a letter of it.
     pub(super) fn word(&mut self) -> Result<Lexed, NotUnderstood> {
         let start = self.at;
-        let mut lexed = Lexed { word: Word::known(""), is_quoted: false, is_continued: false };
+        let mut lexed =
+            Lexed { word: Word::known(""), is_quoted: false, is_continued: false, has_braces: false };
+        // These are programs, and nothing else that begins so.
+        let is_test = matches!(self.peek_bare(), "[" | "[[");
         let mut may_brace = false;
         // Where in the word a `[` stands whose `]` was not seen yet, as a count of its pieces.
         let mut open_bracket = None;
@@ -154,7 +167,7 @@ impl<'a> Reader<'a> {
                 '~' if self.at == start => self.tilde(&mut lexed.word)?,
                 '~' if matches!(last, '=' | ':') => self.unknown(&mut lexed.word, Piece::Unknown(None)),
                 '*' | '?' => self.unknown(&mut lexed.word, Piece::Glob),
-                '[' if self.at != start || self.peek_bare() != "[" => {
+                '[' if !is_test => {
                     self.unknown(&mut lexed.word, Piece::Glob);
                     open_bracket = open_bracket.or(Some((lexed.word.rest.len(), self.at)));
                 }
@@ -166,12 +179,11 @@ impl<'a> Reader<'a> {
                     lexed.word.rest.truncate(n_pieces);
                     open_bracket = None;
                 }
-                ',' if may_brace => return Err(NotUnderstood("has braces that may stand for several words")),
-                '.' if may_brace && last == '.' => {
-                    return Err(NotUnderstood("has braces that may stand for several words"));
-                }
+                ',' if may_brace => self.brace(&mut lexed)?,
+                '.' if may_brace && last == '.' => self.brace(&mut lexed)?,
                 letter if letter.is_whitespace() => {
-                    return Err(NotUnderstood("has blanks of an unusual kind"));
+                    self.only_extended("has blanks of an unusual kind")?;
+                    self.literal(&mut lexed.word)?;
                 }
                 _ => {
                     may_brace |= letter == '{';
@@ -185,6 +197,13 @@ impl<'a> Reader<'a> {
             return Err(NotUnderstood("has braces that may stand for several words"));
         }
         Ok(lexed)
+    }
+
+    /// Steps over a letter that makes braces stand for several words.
+    fn brace(&mut self, lexed: &mut Lexed) -> Result<(), NotUnderstood> {
+        self.only_extended("has braces that may stand for several words")?;
+        lexed.has_braces = true;
+        self.literal(&mut lexed.word)
     }
 
     fn literal(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
@@ -203,7 +222,11 @@ impl<'a> Reader<'a> {
     fn tilde(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
         let after = self.rest()[1..].chars().next();
         if !after.is_none_or(|after| after == '/' || ends_word(after)) {
-            return Err(NotUnderstood("names someone's home folder"));
+            self.only_extended("names someone's home folder")?;
+            let name = self.rest().find('/').unwrap_or(1).min(self.peek_bare().len().max(1));
+            self.at += name;
+            word.push_unknown(Piece::Unknown(None), Extent::Begins);
+            return Ok(());
         }
         self.at += 1;
         word.push('~');
@@ -222,7 +245,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn double_quoted(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
+    pub(super) fn double_quoted(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
         loop {
             match self.rest().chars().next() {
                 None => return Err(NotUnderstood("has a quote that does not end")),

@@ -2,7 +2,7 @@
 
 use super::expand::name_len;
 use super::lex::{Lexed, Reader, ends_word};
-use super::{Assignment, NotUnderstood, Simple, Word, wrap};
+use super::{Assignment, Dialect, NotUnderstood, Simple, Word, wrap};
 
 /// Words that mean something where a command begins, to some shell at least.
 pub(super) const RESERVED: &[&str] = &[
@@ -14,7 +14,7 @@ const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "
 
 /// What ended a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Text,
     Parenthesis,
     Word(&'static str),
@@ -22,17 +22,17 @@ enum End {
 }
 
 /// Reads a whole text, `depth` levels below the line a person sees.
-pub(super) fn commands(text: &str, depth: usize) -> Result<Vec<Simple>, NotUnderstood> {
-    let mut commands = Reader::new(text, depth)?.all()?;
+pub(super) fn commands(text: &str, depth: usize, dialect: Dialect) -> Result<Vec<Simple>, NotUnderstood> {
+    let mut commands = Reader::new(text, depth, dialect)?.all()?;
     for command in &mut commands {
-        command.inner = wrap::inner(command, depth)?;
+        command.inner = wrap::inner(command, depth, dialect)?;
     }
     Ok(commands)
 }
 
 /// Reads a text that is nothing but words.
 pub(super) fn only_words(text: &str) -> Result<Vec<Word>, NotUnderstood> {
-    let commands = Reader::new(text, 0)?.all()?;
+    let commands = Reader::new(text, 0, Dialect::Common)?.all()?;
     let [Simple { assignments, words, redirections, .. }] = commands.as_slice() else {
         return Err(NotUnderstood("is not one command"));
     };
@@ -54,10 +54,19 @@ impl Reader<'_> {
 
     /// Reads the inside of `$(…)` and what closes it.
     pub(super) fn substitution(&mut self) -> Result<(), NotUnderstood> {
-        self.list_until(End::Parenthesis).map(drop)
+        // Here-documents of the line around are not read inside.
+        let around = std::mem::take(&mut self.here);
+        let start = self.at;
+        self.list_until(End::Parenthesis)?;
+        let has_lines = self.text.get(start..self.at).is_some_and(|inside| inside.contains('\n'));
+        if !self.here.is_empty() || (has_lines && !around.is_empty()) {
+            return Err(NotUnderstood("has a here-document that does not end"));
+        }
+        self.here = around;
+        Ok(())
     }
 
-    fn list_until(&mut self, end: End) -> Result<(), NotUnderstood> {
+    pub(super) fn list_until(&mut self, end: End) -> Result<(), NotUnderstood> {
         let (found, n_commands) = self.list()?;
         // An empty substitution is fine; an empty group is not, but harmless.
         if found != end || (n_commands == 0 && end != End::Parenthesis) {
@@ -79,7 +88,6 @@ impl Reader<'_> {
             self.skip_blanks()?;
             match self.peek() {
                 Some(b';') if self.starts(";;") => {}
-                Some(b'&') if self.starts("&>") => return Err(NotUnderstood("has &>")),
                 Some(b';' | b'&') => self.at += 1,
                 None | Some(b'\n' | b')') => {}
                 Some(_) => return Err(unbalanced()),
@@ -104,7 +112,7 @@ impl Reader<'_> {
     }
 
     /// Steps over blanks, comments and line ends, and over the here-documents after a line.
-    fn skip_lines(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn skip_lines(&mut self) -> Result<(), NotUnderstood> {
         self.skip_blanks()?;
         while self.take("\n") {
             self.here_documents()?;
@@ -123,7 +131,9 @@ impl Reader<'_> {
             self.command()?;
             self.skip_blanks()?;
             if self.starts("|&") {
-                return Err(NotUnderstood("has |&"));
+                self.only_extended("has |&")?;
+                self.at += "|&".len();
+                continue;
             }
             if !self.take("&&") && !self.take("||") && !self.take("|") {
                 return Ok(());
@@ -131,9 +141,12 @@ impl Reader<'_> {
         }
     }
 
-    fn command(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn command(&mut self) -> Result<(), NotUnderstood> {
         match self.peek() {
-            Some(b'(') if self.starts("((") => return Err(NotUnderstood("has ((")),
+            Some(b'(') if self.starts("((") => {
+                self.only_extended("has ((")?;
+                return self.double_parenthesis();
+            }
             Some(b'(') => {
                 self.at += 1;
                 self.deeper(Self::substitution)?;
@@ -150,8 +163,13 @@ impl Reader<'_> {
                 reader.list_until(End::Word("done"))
             }),
             "for" => self.group(Self::for_loop),
-            "case" if self.n_substitutions > 0 => Err(NotUnderstood("has a case inside a substitution")),
+            "case" if self.n_substitutions > 0 && self.dialect == Dialect::Common => {
+                Err(NotUnderstood("has a case inside a substitution"))
+            }
             "case" => self.group(Self::case),
+            "function" if self.dialect == Dialect::Extended => self.deeper(Self::function),
+            "[[" if self.dialect == Dialect::Extended => self.extended_condition(),
+            "[[" => self.condition(),
             _ if RESERVED.contains(&word) => {
                 Err(NotUnderstood("has a word that not every shell reads alike"))
             }
@@ -168,7 +186,7 @@ impl Reader<'_> {
         self.after_group()
     }
 
-    fn after_group(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn after_group(&mut self) -> Result<(), NotUnderstood> {
         let mut around = Simple::default();
         let n_here = self.here.len();
         loop {
@@ -197,6 +215,10 @@ impl Reader<'_> {
 
     fn for_loop(&mut self) -> Result<(), NotUnderstood> {
         self.skip_blanks()?;
+        if self.starts("((") {
+            self.only_extended("has ((")?;
+            return self.counting_loop();
+        }
         let name = self.peek_bare();
         if name.is_empty() || name_len(name) != name.len() {
             return Err(unbalanced());
@@ -209,7 +231,7 @@ impl Reader<'_> {
             self.at += "in".len();
             self.skip_blanks()?;
             while self.at_word() {
-                assignments.push(assign(self.word()?.word));
+                assignments.extend(self.words_of()?.into_iter().map(assign));
                 self.skip_blanks()?;
             }
             if !matches!(self.peek(), Some(b';' | b'\n')) {
@@ -276,7 +298,7 @@ impl Reader<'_> {
         self.rest().chars().next().is_some_and(|letter| !ends_word(letter))
     }
 
-    fn simple(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn simple(&mut self) -> Result<(), NotUnderstood> {
         let mut simple = Simple::default();
         let (start, n_here) = (self.at, self.here.len());
         loop {
@@ -290,7 +312,12 @@ impl Reader<'_> {
             if simple.words.is_empty() && self.assignment(&mut simple)? {
                 continue;
             }
+            let start_of_word = self.at;
             let lexed = self.word()?;
+            if lexed.has_braces {
+                simple.words.extend(self.braced(start_of_word)?);
+                continue;
+            }
             if simple.words.is_empty() {
                 check_program(&lexed)?;
             }
@@ -303,7 +330,10 @@ impl Reader<'_> {
             simple.words.push(lexed.word);
         }
         match self.peek() {
-            Some(b'(') => Err(NotUnderstood("has a parenthesis after a word")),
+            Some(b'(') => {
+                self.only_extended("has a parenthesis after a word")?;
+                self.function_body(&simple)
+            }
             _ if self.at == start => Err(unbalanced()),
             _ => {
                 self.add(simple, n_here);
@@ -313,7 +343,7 @@ impl Reader<'_> {
     }
 
     /// Adds a command, to which the here-documents announced since belong.
-    fn add(&mut self, simple: Simple, n_here: usize) {
+    pub(super) fn add(&mut self, simple: Simple, n_here: usize) {
         let command = self.commands.len();
         self.here.iter_mut().skip(n_here).for_each(|here| here.command = command);
         self.commands.push(simple);
@@ -323,7 +353,10 @@ impl Reader<'_> {
     fn assignment(&mut self, simple: &mut Simple) -> Result<bool, NotUnderstood> {
         let name = &self.rest()[..name_len(self.rest())];
         if name.is_empty() || !self.rest()[name.len()..].starts_with('=') {
-            return Ok(false);
+            return self.extended_assignment(name, simple);
+        }
+        if self.rest()[name.len() + 1..].starts_with('(') {
+            return self.extended_assignment(name, simple);
         }
         self.at += name.len() + 1;
         let value = if self.at_word() { self.word()?.word } else { Word::known("") };
@@ -345,6 +378,6 @@ fn check_program(lexed: &Lexed) -> Result<(), NotUnderstood> {
     Ok(())
 }
 
-fn unbalanced() -> NotUnderstood {
+pub(super) fn unbalanced() -> NotUnderstood {
     NotUnderstood("is not complete")
 }

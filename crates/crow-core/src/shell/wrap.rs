@@ -1,7 +1,7 @@
 //! Programs that run another program which is written out in their words.
 
 use super::parse::{RESERVED, commands};
-use super::{Assignment, Extent, NotUnderstood, Simple, Word};
+use super::{Assignment, Dialect, Extent, NotUnderstood, Simple, Word};
 
 /// What a command runs itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,19 +115,31 @@ const REDEFINING: &[&str] = &[
     "typeset",
 ];
 
+/// Those of them that set variables and options, after which words mean what they did.
+const SETTING: &[&str] = &["declare", "typeset", "shopt", "unalias", "let", "mapfile", "readarray"];
+
 /// Builtins that read `NAME[TEXT]` as a variable, and run what is in the text.
-const SUBSCRIPTED: &[&str] =
-    &["test", "[", "printf", "read", "wait", "unset", "export", "readonly", "local", "getopts"];
+const SUBSCRIPTED: &[&str] = &[
+    "test", "[", "[[", "let", "declare", "typeset", "printf", "read", "wait", "unset", "export", "readonly",
+    "local", "getopts",
+];
 
 /// Finds what a command runs itself.
-pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+pub(super) fn inner(simple: &Simple, depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
     let words = simple.words.as_slice();
     let Some(program) = words.first().and_then(Word::whole) else { return Ok(None) };
     let name = program.rsplit('/').next().unwrap_or(program);
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
-        return wrapped(name, wrapper, words, depth);
+        return wrapped((name, wrapper), words, depth, dialect);
     }
     match name {
+        "trap" if dialect == Dialect::Extended => trap(words, depth, dialect),
+        _ if dialect == Dialect::Extended
+            && SETTING.contains(&name)
+            && !words[1..].iter().any(subscribes) =>
+        {
+            Ok(None)
+        }
         _ if REDEFINING.contains(&name) => Err(NotUnderstood("changes what later words mean")),
         _ if SUBSCRIPTED.contains(&name) && words[1..].iter().any(subscribes) => {
             Err(NotUnderstood("may run what is in brackets"))
@@ -135,13 +147,48 @@ pub(super) fn inner(simple: &Simple, depth: usize) -> Result<Option<Inner>, NotU
         "eval" => {
             let texts: Option<Vec<&str>> = words[1..].iter().map(Word::whole).collect();
             let text = texts.ok_or(NotUnderstood("runs a text that is not known"))?.join(" ");
-            Ok(Some(Inner { commands: commands(&text, depth + 1)?, at: 1, through: Through::Plainly }))
+            Ok(Some(Inner {
+                commands: commands(&text, depth + 1, dialect)?,
+                at: 1,
+                through: Through::Plainly,
+            }))
         }
-        _ if SHELLS.contains(&name) => shell(words, depth),
-        "find" | "gfind" => each(words, &["-exec", "-execdir", "-ok", "-okdir"], depth),
-        "fd" | "fdfind" => each(words, &["-x", "-X", "--exec", "--exec-batch"], depth),
+        _ if SHELLS.contains(&name) => match shell(words, depth, dialect)? {
+            None if reads_input(words) => documents(simple, depth, dialect),
+            inner => Ok(inner),
+        },
+        "find" | "gfind" => each(words, &["-exec", "-execdir", "-ok", "-okdir"], depth, dialect),
+        "fd" | "fdfind" => each(words, &["-x", "-X", "--exec", "--exec-batch"], depth, dialect),
         _ => Ok(None),
     }
+}
+
+/// Reads the commands that a trap runs.
+fn trap(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
+    let at = if words.get(1).and_then(Word::whole) == Some("--") { 2 } else { 1 };
+    let Some(text) = words.get(at) else { return Ok(None) };
+    let text = text.whole().ok_or(NotUnderstood("runs a text that is not known"))?;
+    if text.starts_with('-') {
+        return Ok(None);
+    }
+    Ok(Some(Inner { commands: commands(text, depth + 1, dialect)?, at, through: Through::Plainly }))
+}
+
+/// Tells whether a shell has no file to run.
+fn reads_input(words: &[Word]) -> bool {
+    words[1..].iter().all(|word| word.whole().is_some_and(|text| text.starts_with('-')))
+}
+
+/// Reads the texts that are the input of a shell.
+fn documents(simple: &Simple, depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
+    if simple.documents.is_empty() {
+        return Ok(None);
+    }
+    let mut inner = Vec::new();
+    for text in &simple.documents {
+        inner.extend(commands(text, depth + 1, dialect)?);
+    }
+    Ok(Some(Inner { commands: inner, at: simple.words.len(), through: Through::WithMore }))
 }
 
 fn subscribes(word: &Word) -> bool {
@@ -152,10 +199,10 @@ fn subscribes(word: &Word) -> bool {
 const MARKS_MAX: usize = 8;
 
 fn wrapped(
-    name: &str,
-    wrapper: &Wrapper,
+    (name, wrapper): (&str, &Wrapper),
     words: &[Word],
     depth: usize,
+    dialect: Dialect,
 ) -> Result<Option<Inner>, NotUnderstood> {
     // These just say where a program is.
     if name == "command"
@@ -197,7 +244,7 @@ fn wrapped(
         inner.push(Word::unknown());
     }
     let through = if ["sudo", "doas"].contains(&name) { Through::WithMore } else { Through::Plainly };
-    let commands = vec![deeper(Simple { assignments, words: inner, ..Simple::default() }, depth)?];
+    let commands = vec![deeper(Simple { assignments, words: inner, ..Simple::default() }, depth, dialect)?];
     Ok(Some(Inner { commands, at, through }))
 }
 
@@ -288,7 +335,7 @@ fn blot(word: &mut Word, mark: &str) {
 }
 
 /// Reads `sh -c TEXT`; without `-c` a shell runs a file or its input, which nobody can read here.
-fn shell(words: &[Word], depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+fn shell(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
     let odd = NotUnderstood("has an unusual option in front of what a shell runs");
     let (mut at, mut is_text) = (1, false);
     while let Some(word) = words.get(at) {
@@ -317,11 +364,16 @@ fn shell(words: &[Word], depth: usize) -> Result<Option<Inner>, NotUnderstood> {
     }
     let text = words.get(at).ok_or(NotUnderstood("is not complete"))?;
     let text = text.whole().ok_or(NotUnderstood("runs a text that is not known"))?;
-    Ok(Some(Inner { commands: commands(text, depth + 1)?, at, through: Through::Plainly }))
+    Ok(Some(Inner { commands: commands(text, depth + 1, dialect)?, at, through: Through::Plainly }))
 }
 
 /// Reads the commands that a search runs for what it finds.
-fn each(words: &[Word], options: &[&str], depth: usize) -> Result<Option<Inner>, NotUnderstood> {
+fn each(
+    words: &[Word],
+    options: &[&str],
+    depth: usize,
+    dialect: Dialect,
+) -> Result<Option<Inner>, NotUnderstood> {
     let (mut inner, mut first) = (Vec::new(), None);
     let mut at = 1;
     while at < words.len() {
@@ -336,15 +388,15 @@ fn each(words: &[Word], options: &[&str], depth: usize) -> Result<Option<Inner>,
         let mut words = rest[..len].to_vec();
         words.iter_mut().for_each(|word| blot(word, "{"));
         words.push(Word::unknown());
-        inner.push(deeper(Simple { words, ..Simple::default() }, depth)?);
+        inner.push(deeper(Simple { words, ..Simple::default() }, depth, dialect)?);
         at += len;
     }
     Ok(first.map(|at| Inner { commands: inner, at, through: Through::WithMore }))
 }
 
-fn deeper(mut simple: Simple, depth: usize) -> Result<Simple, NotUnderstood> {
+fn deeper(mut simple: Simple, depth: usize, dialect: Dialect) -> Result<Simple, NotUnderstood> {
     // The bound on depth is the reader's.
-    super::lex::Reader::new("", depth + 1)?;
-    simple.inner = inner(&simple, depth + 1)?;
+    super::lex::Reader::new("", depth + 1, dialect)?;
+    simple.inner = inner(&simple, depth + 1, dialect)?;
     Ok(simple)
 }

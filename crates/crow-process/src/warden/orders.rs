@@ -78,7 +78,8 @@ impl Orders {
         match self.confinement {
             Confinement::Free => words.push("--free".into()),
             Confinement::ReadOnly => words.push("--read-only".into()),
-            Confinement::Project => {
+            // Without a network is an order of its own.
+            Confinement::Project | Confinement::Offline => {
                 words.extend(self.roots.into_iter().flat_map(|path| ["--write".into(), path]));
                 words.extend(self.writable.into_iter().flat_map(|path| ["--write-beside".into(), path]));
                 words.extend(self.caches.into_iter().flat_map(|path| ["--cache".into(), path]));

@@ -12,6 +12,11 @@ fn spelled(verdict: &Verdict) -> &'static str {
     }
 }
 
+/// A command with its control characters.
+pub(super) fn written_out(command: &str) -> String {
+    command.replace('⏎', "\n").replace('␍', "\r").replace('␀', "\0").replace('⇥', "\t").replace('⍽', "\u{a0}")
+}
+
 #[test]
 fn the_table_holds() {
     let (mut mode, mut rules) = (Mode::Ask, Rules::default());
@@ -26,14 +31,8 @@ fn the_table_holds() {
             continue;
         }
         let (expected, command) = line.split_once(" | ").unwrap();
-        let command = command
-            .replace('⏎', "\n")
-            .replace('␍', "\r")
-            .replace('␀', "\0")
-            .replace('⇥', "\t")
-            .replace('⍽', "\u{a0}");
         n_commands += 1;
-        let verdict = judged(mode, &rules, &runs(&command), &Grants::default());
+        let verdict = judged(mode, &rules, &runs(&written_out(command)), &Grants::default());
         if spelled(&verdict) != expected.trim() {
             wrong.push(format!("{}: {line}\n    {verdict:?}", place + 1));
         }

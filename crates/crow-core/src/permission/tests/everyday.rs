@@ -2,23 +2,58 @@
 
 use super::*;
 
-/// The lines of the corpus, and whether they only read.
-fn lines() -> impl Iterator<Item = (String, bool)> {
+/// What a line does, as the corpus has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reads,
+    Edits,
+    Builds,
+    Works,
+}
+
+/// The lines of the corpus and what they do.
+fn lines() -> impl Iterator<Item = (Kind, String)> {
     let lines = include_str!("everyday.txt").lines().filter(|line| !line.starts_with("# "));
     lines.map(|line| {
         let (kind, line) = line.split_once(" | ").unwrap();
-        (line.replace('⏎', "\n"), kind == "reads")
+        let kind = match kind.trim() {
+            "reads" => Kind::Reads,
+            "edits" => Kind::Edits,
+            "builds" => Kind::Builds,
+            "works" => Kind::Works,
+            other => unreachable!("{other}"),
+        };
+        (kind, line.replace('⏎', "\n"))
     })
 }
 
+/// Judges a line in an ordinary session: one folder, and the configuration in the home folder.
+fn judged_at_home(mode: Mode, rules: &Rules, line: &str) -> (Verdict, Approval) {
+    let roots =
+        Roots { work: vec!["/w/a".into()], protected: vec!["/home/me/.crow".into()], ..Roots::default() };
+    let law = Law { mode, rules, roots: &roots, resolve: &resolve };
+    let facets =
+        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: runs(line) };
+    let verdict = judge(&law, &Grants::default(), "terminal", &facets);
+    (verdict, approval(&law, "terminal", &facets))
+}
+
 #[test]
-fn reading_is_free_in_every_mode_and_nothing_else_is_in_plan() {
+fn each_line_is_free_where_its_kind_is() {
     let mut wrong = Vec::new();
-    for (line, reads) in lines() {
+    for (kind, line) in lines() {
         for mode in Mode::ALL {
-            let is_free = judged(mode, &Rules::default(), &runs(&line), &Grants::default()) == Verdict::Allow;
-            if is_free != (reads || mode == Mode::Auto) {
-                wrong.push(format!("{}: {line}", mode.as_str()));
+            let (verdict, approval) = judged_at_home(mode, &Rules::default(), &line);
+            let expected = match (kind, mode) {
+                (Kind::Reads, _) => Approval::Reading,
+                (_, Mode::Auto) => Approval::Law,
+                (Kind::Edits, Mode::AcceptEdits) => Approval::Editing,
+                (Kind::Builds, Mode::AcceptEdits) => Approval::Building,
+                (_, Mode::Ask | Mode::AcceptEdits | Mode::Plan) => Approval::Person,
+            };
+            let is_free = verdict == Verdict::Allow;
+            if approval != expected || is_free != (expected != Approval::Person) {
+                wrong.push(format!("{}: {line}: {verdict:?} {approval:?}", mode.as_str()));
             }
         }
     }
@@ -26,33 +61,42 @@ fn reading_is_free_in_every_mode_and_nothing_else_is_in_plan() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are to be read")]
 fn questions_are_counted() {
-    let rules = read_rules("deny: rm -rf, git push --force, path(**/*.lock)");
+    let none = Rules::default();
+    let denials = read_rules("deny: rm -rf, git push --force, docker rm, path(**/*.lock)");
     let mut table = String::new();
     for (name, mode, rules) in [
-        ("ask", Mode::Ask, &Rules::default()),
-        ("accept-edits", Mode::AcceptEdits, &Rules::default()),
-        ("plan", Mode::Plan, &Rules::default()),
-        ("auto", Mode::Auto, &Rules::default()),
-        ("auto with deny rules", Mode::Auto, &rules),
+        ("ask", Mode::Ask, &none),
+        ("accept-edits", Mode::AcceptEdits, &none),
+        ("plan", Mode::Plan, &none),
+        ("auto", Mode::Auto, &none),
+        ("auto with deny rules", Mode::Auto, &denials),
     ] {
-        let (mut n_asked, mut n_refused, mut n_lines) = (0, 0, 0);
-        for (line, _) in lines() {
+        let (mut n_asked, mut n_refused, mut n_reading_refused, mut n_lines) = (0, 0, 0, 0);
+        for (kind, line) in lines() {
             n_lines += 1;
-            match judged(mode, rules, &runs(&line), &Grants::default()) {
+            match judged_at_home(mode, rules, &line).0 {
                 Verdict::Allow => {}
                 Verdict::Ask { .. } => n_asked += 1,
-                Verdict::Deny(_) => n_refused += 1,
+                Verdict::Deny(_) => {
+                    n_refused += 1;
+                    n_reading_refused += usize::from(kind == Kind::Reads);
+                }
             }
         }
-        table += &format!("{name}: {n_asked} asked, {n_refused} refused of {n_lines}\n");
+        let share = f64::from(n_asked) * 100.0 / f64::from(n_lines);
+        table += &format!(
+            "{name}: {n_asked} of {n_lines} asked ({share:.1} %), {n_refused} refused, {n_reading_refused} of them reading\n"
+        );
     }
+    print!("{table}");
     expect![[r#"
-        ask: 102 asked, 0 refused of 227
-        accept-edits: 102 asked, 0 refused of 227
-        plan: 0 asked, 102 refused of 227
-        auto: 0 asked, 0 refused of 227
-        auto with deny rules: 3 asked, 1 refused of 227
+        ask: 208 of 524 asked (39.7 %), 0 refused, 0 of them reading
+        accept-edits: 72 of 524 asked (13.7 %), 0 refused, 0 of them reading
+        plan: 0 of 524 asked (0.0 %), 208 refused, 0 of them reading
+        auto: 0 of 524 asked (0.0 %), 0 refused, 0 of them reading
+        auto with deny rules: 0 of 524 asked (0.0 %), 2 refused, 0 of them reading
     "#]]
     .assert_eq(&table);
 }

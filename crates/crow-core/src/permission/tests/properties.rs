@@ -75,6 +75,7 @@ proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in ".{0,80}", line in shellish()) {
         let _ = (shell::parse(&text), shell::parse(&line), shell::words(&text));
+        let _ = (shell::parse_extended(&text), shell::parse_extended(&line));
         let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &text);
         let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &line);
     }
@@ -108,7 +109,7 @@ proptest! {
     fn what_is_forbidden_stays_so_whatever_is_around(
         word in "(/[a-z]{1,5}/|\\./|)(rm|RM|'rm'|r\\\\m|\"rm\"|r''m)",
         around in prop::collection::vec(prop::sample::select(vec![
-            "X y", "ls; X", "ls | X", "X | ls", "(X)", "{ X; }", "if ls; then X; fi", "$(X)", "echo \"$(X y)\"",
+            "X y", "ls; X", "ls | X", "X | ls", " (X)", "{ X; }", "if ls; then X; fi", "$(X)", "echo \"$(X y)\"",
             "timeout 5 X", "nice -n 5 X", "env A=b X", "env -i X", "nohup X", "sudo -u root X", "xargs -n1 X", "exec X",
             "command X", "time X", "stdbuf -oL X", "busybox X", "for f in a b; do X $f; done", "! X", "A=$(X)",
             "while ls; do X; done", "case a in a) X;; esac", "cat <<E\n$(X)\nE", "X > /dev/null 2>&1", "X &", "\nX\n",

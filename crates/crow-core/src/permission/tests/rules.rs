@@ -406,7 +406,7 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
         &grants,
         &expect![[r#"
             ask: ask, always `cargo test` `npm test` `tee out`: no rule covers `cargo test`
-            accept-edits: ask, always `cargo test` `npm test` `tee out`: no rule covers `cargo test`
+            accept-edits: allow
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],

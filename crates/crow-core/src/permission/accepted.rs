@@ -1,0 +1,332 @@
+//! What `accept-edits` lets run: commands that only edit files of the project, and its builds, tests and linters.
+//! Strict: what the tables do not know is neither.
+
+use super::autorun::is_autorun;
+use super::builders::{ANYTHING, Builder, DEPLOYING, RUNNERS, SCRIPTS, builder};
+use super::command::{Court, risky_assignment};
+use super::folders::Way;
+use super::harmless;
+use super::paths::{Target, is_inside, is_protected};
+use super::reading::{WRAPPERS, plain_name, starts_up};
+use super::risks::{base, risks};
+use super::written::values;
+use crate::shell::{Direction, Simple, Through, Word};
+
+/// What a line does at the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Effect {
+    /// It reads inside the roots.
+    Reads,
+    /// It changes files inside the roots that it names.
+    Edits,
+    /// It runs the project's own code, as builds and tests do.
+    Builds,
+}
+
+/// Programs that make, copy, move and link files, with the one-letter and long options that change nothing of that.
+const EDITORS: &[(&str, &str, &[&str])] = &[
+    ("mkdir", "pv", &["--parents", "--verbose"]),
+    ("touch", "acm", &["--no-create"]),
+    ("cp", "aprRfnuvi", &["--recursive", "--archive", "--force", "--no-clobber", "--update", "--verbose"]),
+    ("mv", "fnuvi", &["--force", "--no-clobber", "--update", "--verbose"]),
+    ("ln", "sfnv", &["--symbolic", "--force", "--verbose"]),
+];
+
+/// Files in a folder that would run by themselves if it had the right name.
+const INSIDE_FOLDERS: &[&str] = &[
+    "config.toml",
+    "config",
+    "config.json",
+    "init.el",
+    "autostart/x",
+    "systemd/x",
+    "git/x",
+    "fish/x",
+    "nvim/x",
+    "zsh/x",
+    "direnv/x",
+    "environment.d/x",
+    "launchagents/x",
+];
+
+impl Court<'_> {
+    /// Returns what a line does at the most, if the tables know all that is in it.
+    pub(super) fn effect(&self, commands: &[Simple]) -> Option<Effect> {
+        let effects = commands.iter().map(|simple| self.effect_of(simple));
+        effects.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    fn effect_of(&self, simple: &Simple) -> Option<Effect> {
+        if self.reads(simple) {
+            return Some(Effect::Reads);
+        }
+        if self.route.way == Way::Anywhere || risky_assignment(simple).is_some() {
+            return None;
+        }
+        let mut around = Effect::Reads;
+        for redirection in &simple.redirections {
+            match redirection.direction {
+                Direction::In if self.is_free_file(&redirection.target, true) => {}
+                Direction::Out if self.may_edit(&redirection.target) => around = Effect::Edits,
+                Direction::In | Direction::Out => return None,
+            }
+        }
+        let bare = Simple { redirections: Vec::new(), ..simple.clone() };
+        self.effect_of_words(&bare).map(|effect| effect.max(around))
+    }
+
+    /// Returns what a command without redirections does.
+    fn effect_of_words(&self, simple: &Simple) -> Option<Effect> {
+        if self.reads(simple) {
+            return Some(Effect::Reads);
+        }
+        let program = simple.words.first().and_then(Word::whole)?;
+        if let Some(inner) = &simple.inner {
+            let is_plain = inner.through == Through::Plainly && !starts_up(simple);
+            let is_known = plain_name(program).is_some_and(|name| WRAPPERS.contains(&name));
+            return (is_plain && is_known).then(|| self.effect(&inner.commands)).flatten();
+        }
+        let name = plain_name(program).unwrap_or_default();
+        if name == "tee" {
+            let files = simple.words.iter().skip(1).filter(|word| !word.text.starts_with('-'));
+            let is_edit =
+                harmless::needs_no_rule(simple) && files.into_iter().all(|word| self.may_edit(word));
+            return is_edit.then_some(Effect::Edits);
+        }
+        if self.edits(name, &simple.words) {
+            return Some(Effect::Edits);
+        }
+        self.builds(&simple.words).then_some(Effect::Builds)
+    }
+
+    /// Whether a word names a file that an edit may change.
+    fn may_edit(&self, word: &Word) -> bool {
+        self.each_target(word, |path| self.may_edit_path(path))
+    }
+
+    fn may_edit_path(&self, path: &str) -> bool {
+        is_inside(path, &self.law.roots.work) && !is_protected(path, self.law.roots) && !is_autorun(path)
+    }
+
+    /// Whether this holds for everything that a word may name, and all of that is known.
+    fn each_target(&self, word: &Word, holds: impl Fn(&str) -> bool) -> bool {
+        let readings = self.variables.readings(word);
+        let mut targets = readings.iter().flat_map(|word| self.targets(word));
+        targets.all(|target| match target {
+            Target::Nowhere => true,
+            Target::At(path) => holds(&path),
+            Target::Unknown(_) => false,
+        })
+    }
+
+    /// Whether a command makes, copies, moves or links files inside the roots, and only those it names.
+    fn edits(&self, program: &str, words: &[Word]) -> bool {
+        if program == "sed" {
+            return self.edits_in_place(words);
+        }
+        let Some((_, flags, long)) = EDITORS.iter().find(|(name, ..)| *name == program) else { return false };
+        let n_options = words.iter().skip(1).take_while(|word| word.text.starts_with('-')).count();
+        let (options, operands) = words[1..].split_at(n_options);
+        let is_known = |word: &Word| {
+            let letters = word.text.trim_start_matches('-');
+            word.whole().is_some_and(|text| {
+                text == "--"
+                    || long.contains(&text)
+                    || (!text.starts_with("--") && letters.chars().all(|letter| flags.contains(letter)))
+            })
+        };
+        // Options behind operands count as well.
+        if !options.iter().all(is_known) || operands.iter().any(|word| word.text.starts_with('-')) {
+            return false;
+        }
+        let Some((last, sources)) = operands.split_last() else { return false };
+        match program {
+            "mkdir" | "touch" => operands.iter().all(|word| self.may_edit(word)),
+            _ if sources.is_empty() => false,
+            _ => {
+                self.is_free_destination(last)
+                    && sources.iter().all(|source| self.places(program, source, last))
+            }
+        }
+    }
+
+    /// Whether `sed -i` only replaces text in files that it names.
+    fn edits_in_place(&self, words: &[Word]) -> bool {
+        let is_option =
+            |word: &&Word| ["-i", "-E", "-r", "-n", "-s", "-z", "-e"].contains(&word.text.as_str());
+        let n_options = words.iter().skip(1).take_while(is_option).count();
+        let (options, operands) = words[1..].split_at(n_options);
+        let is_in_place = options.iter().any(|word| word.text == "-i");
+        let has_risk =
+            risks(words).iter().any(|risk| words.get(risk.at).is_none_or(|word| word.text != "-i"));
+        let Some((script, files)) = operands.split_first() else { return false };
+        is_in_place
+            && !has_risk
+            && script.whole().is_some()
+            && !files.is_empty()
+            && files.iter().all(|file| {
+                !file.text.starts_with('-') && self.may_edit(file) && self.is_free_file(file, true)
+            })
+    }
+
+    /// Whether something may be put there, also if it is a folder that others look for by its name.
+    fn is_free_destination(&self, word: &Word) -> bool {
+        self.each_target(word, |path| {
+            self.may_edit_path(path)
+                && !INSIDE_FOLDERS.iter().any(|file| is_autorun(&format!("{path}/{file}")))
+        })
+    }
+
+    /// Whether a source may be put into a place by a program.
+    fn places(&self, program: &str, source: &Word, last: &Word) -> bool {
+        let (sources, places) = (self.variables.readings(source), self.variables.readings(last));
+        let ([source], [last]) = (sources.as_slice(), places.as_slice()) else { return false };
+        let (Some(from), Some(to)) = (source.whole(), last.whole()) else { return false };
+        let name = from.rsplit('/').next().unwrap_or(from);
+        // What is in the folder would come by names that nobody sees.
+        if ["", ".", ".."].contains(&name) {
+            return false;
+        }
+        let becomes = Word::known(format!("{}/{name}", to.trim_end_matches('/')));
+        let is_free = self.is_free_destination(&becomes);
+        match program {
+            "ln" => {
+                let beside = to.rfind('/').map_or("", |end| &to[..=end]);
+                let below = format!("{to}/");
+                let is_linked =
+                    |start: &str| self.is_free_destination(&Word::known(format!("{start}{from}")));
+                let are_linked = if from.starts_with('/') {
+                    is_linked("")
+                } else {
+                    ["", beside, &below].into_iter().all(is_linked)
+                };
+                is_free && are_linked
+            }
+            "mv" => is_free && self.may_edit(source),
+            _ => is_free && self.is_free_file(source, true),
+        }
+    }
+
+    /// Whether a command is a build, a test, a linter or a formatter of the table, told nothing that leads elsewhere.
+    fn builds(&self, words: &[Word]) -> bool {
+        let Some(words) =
+            words.iter().map(|word| word.whole().map(|_| word.clone())).collect::<Option<Vec<_>>>()
+        else {
+            return false;
+        };
+        self.is_build(&words)
+    }
+
+    fn is_build(&self, words: &[Word]) -> bool {
+        let Some((program, rest)) = words.split_first() else { return false };
+        let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        let is_own = ["./gradlew", "./mvnw"].contains(&program.text.as_str());
+        let name = if is_own { Some(base(&program.text)) } else { plain_name(&program.text) };
+        let Some(name) = name else { return false };
+        // These run a program of the project by its name.
+        let mut inner =
+            RUNNERS.iter().filter(|(runner, _)| *runner == name).filter_map(|(_, verb)| match *verb {
+                "" => Some(rest),
+                verb => rest.split_first().filter(|(first, _)| first.text == verb).map(|(_, inner)| inner),
+            });
+        let is_plain = |words: &[Word]| words.first().is_some_and(|word| !word.text.starts_with('-'));
+        if inner.any(|inner| is_plain(inner) && self.is_build(inner)) {
+            return true;
+        }
+        let is_known = match name {
+            "python" | "python3" => {
+                texts.first() == Some(&"-m") && texts.get(1).is_some_and(|it| MODULES.contains(it))
+            }
+            "cmake" if texts.first() == Some(&"--build") => !texts.iter().any(|word| deploys(word)),
+            "cmake" => texts.iter().any(|word| ["-B", "-S"].contains(word)),
+            _ => builder(name).is_some_and(|builder| is_in_table(builder, &texts)),
+        };
+        is_known
+            && risks(words)
+                .iter()
+                .all(|risk| names_place(name, words, risk.at) && self.may_edit(&words[risk.at + 1]))
+            && rest
+                .iter()
+                .filter(|word| !is_plain_option(&word.text))
+                .flat_map(values)
+                .all(|value| self.is_inside(&value))
+    }
+
+    /// Whether a value names nothing outside, nor behind a colon.
+    fn is_inside(&self, value: &Word) -> bool {
+        let mut parts = value.text.split(':').skip(1).filter(|part| part.starts_with(['/', '~', '.']));
+        self.may_edit(value) && parts.all(|part| self.may_edit(&Word::known(part)))
+    }
+}
+
+/// Options that name a place or a file of settings, which may be one of the project's.
+const OF_PROJECT: &[(&str, &str)] = &[
+    ("make gmake ninja", "-C"),
+    ("tsc vue-tsc", "-p --project"),
+    ("go", "-o"),
+    ("cargo", "--manifest-path"),
+];
+
+/// Whether a risk is only that an option names a place, which is the next word.
+fn names_place(program: &str, words: &[Word], at: usize) -> bool {
+    let is_one = |list: &str, name: &str| list.split(' ').any(|one| one == name);
+    at + 1 < words.len()
+        && OF_PROJECT
+            .iter()
+            .any(|(programs, options)| is_one(programs, program) && is_one(options, &words[at].text))
+}
+
+/// Modules of Python that test, check or format.
+const MODULES: &[&str] = &[
+    "pytest",
+    "unittest",
+    "mypy",
+    "black",
+    "ruff",
+    "flake8",
+    "isort",
+    "pylint",
+    "compileall",
+    "pyright",
+    "doctest",
+];
+
+/// An option that has no value in it.
+fn is_plain_option(text: &str) -> bool {
+    text.starts_with('-') && !text.contains(['=', '/', '.', '~', ','])
+}
+
+/// Whether the words of a program are among those that the table has of it.
+fn is_in_table(builder: &Builder, words: &[&str]) -> bool {
+    let mut operands = words.iter().copied().filter(|word| !word.starts_with('-'));
+    match builder.verbs {
+        ANYTHING => !builder.has_targets || !words.iter().any(|word| deploys(word)),
+        verbs => {
+            let is_verb = |word: &str| verbs.split_whitespace().any(|verb| verb == word);
+            let first = words.iter().position(|word| !word.starts_with('-'));
+            let Some(first) = first else { return builder.is_lone };
+            // The value of an option in front could be one.
+            let verb = words[first];
+            if verb == "run" && builder.has_scripts {
+                let is_script = words.get(first + 1).is_some_and(|script| is_script(script));
+                return is_script && !words.iter().any(|word| deploys(word));
+            }
+            let are_all = !builder.are_all_verbs
+                || operands.all(|word| is_verb(word.rsplit(':').next().unwrap_or(word)));
+            (is_verb(verb) || (builder.has_scripts && builder.is_short && is_script(verb)))
+                && are_all
+                && !deploys(verb)
+        }
+    }
+}
+
+/// Whether a script of a project is one that builds or checks, by its name.
+fn is_script(name: &str) -> bool {
+    let first = name.split([':', '-', '_']).next().unwrap_or_default();
+    SCRIPTS.contains(&first) && !deploys(name)
+}
+
+/// Whether a target or a script puts something elsewhere, by its name.
+fn deploys(name: &str) -> bool {
+    name.split([':', '-', '_', '.', '/']).any(|part| DEPLOYING.contains(&part))
+}

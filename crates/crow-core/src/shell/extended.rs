@@ -1,0 +1,384 @@
+//! What only shells with more in them read: arrays, functions, `((…))`, braces, `$'…'`. Read to find what a line may do;
+//! whatever has two readings of which one would do more is not understood here either.
+
+use super::expand::name_len;
+use super::lex::{Lexed, Reader};
+use super::parse::{End, unbalanced};
+use super::{Assignment, Dialect, NotUnderstood, Piece, Simple, Word};
+
+/// Words that braces may stand for.
+const BRACED_MAX: usize = 64;
+
+impl Reader<'_> {
+    /// Reads `[[ … ]]` without operators, which is a program to shells that do not have it.
+    pub(super) fn condition(&mut self) -> Result<(), NotUnderstood> {
+        let n_commands = self.commands.len();
+        self.simple()?;
+        let is_whole = |simple: &Simple| {
+            simple.words.last().and_then(Word::whole) == Some("]]") && simple.redirections.is_empty()
+        };
+        match self.commands.last() {
+            Some(simple) if self.commands.len() > n_commands && is_whole(simple) => Ok(()),
+            _ => Err(NotUnderstood("has a condition that not every shell reads alike")),
+        }
+    }
+
+    /// Reads `[[ … ]]` with what may be in it. To shells that do not have it, it is a program that fails: what follows `&&`
+    /// does not run, what follows `||` does.
+    pub(super) fn extended_condition(&mut self) -> Result<(), NotUnderstood> {
+        let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
+        if self.simple().is_err() {
+            (self.at, self.depth) = (start, depth);
+            self.commands.truncate(n_commands);
+            return self.condition_with_groups();
+        }
+        while self.has_open_condition() && self.take("&&") {
+            let n_commands = self.commands.len();
+            self.skip_lines()?;
+            self.simple()?;
+            if let Some(simple) = self.commands.get_mut(n_commands..).and_then(<[Simple]>::last_mut) {
+                simple.words.insert(0, Word::known("[["));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_open_condition(&self) -> bool {
+        let last = self.commands.last().and_then(|simple| simple.words.last());
+        last.and_then(Word::whole) != Some("]]")
+    }
+
+    /// Steps over a condition with parentheses, which no other shell reads at all.
+    fn condition_with_groups(&mut self) -> Result<(), NotUnderstood> {
+        let odd = NotUnderstood("has a condition that not every shell reads alike");
+        let rest = self.rest();
+        let end = rest.find(" ]]").ok_or(odd)?;
+        let inside = &rest[..end];
+        if !inside.contains('(') || inside.contains(['`', '\n', ';', '&', '\'', '"']) || inside.contains("$(")
+        {
+            return Err(odd);
+        }
+        self.at += end + " ]]".len();
+        self.commands.push(Simple { words: vec![Word::known("[[")], ..Simple::default() });
+        Ok(())
+    }
+
+    /// Reads one word, or all that its braces stand for.
+    pub(super) fn words_of(&mut self) -> Result<Vec<Word>, NotUnderstood> {
+        let start = self.at;
+        let Lexed { word, has_braces, .. } = self.word()?;
+        if has_braces { self.braced(start) } else { Ok(vec![word]) }
+    }
+
+    /// Reads the word between `start` and here again as the words that its braces stand for.
+    pub(super) fn braced(&mut self, start: usize) -> Result<Vec<Word>, NotUnderstood> {
+        let raw = self.text.get(start..self.at).unwrap_or_default();
+        let texts = expand_braces(raw).ok_or(NotUnderstood("has braces that stand for too much"))?;
+        let mut words = Vec::new();
+        for text in texts.iter().filter(|text| !text.is_empty()) {
+            let mut reader = Reader::new(text, self.depth + 1, self.dialect)?;
+            // What is in its substitutions was seen already.
+            reader.n_substitutions = self.n_substitutions;
+            words.push(reader.word()?.word);
+            if reader.at != text.len() {
+                return Err(unbalanced());
+            }
+        }
+        Ok(words)
+    }
+
+    /// Reads `$'…'` or `$"…"` behind the dollar.
+    pub(super) fn dollar_quoted(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
+        let is_double = self.take("\"");
+        if is_double {
+            return self.double_quoted(word);
+        }
+        self.at += 1;
+        let end = self.rest().find('\'').ok_or(NotUnderstood("has a quote that does not end"))?;
+        let inside = &self.rest()[..end];
+        // Other shells see the end of the text here.
+        if inside.ends_with('\\') {
+            return Err(NotUnderstood("has a quote after a dollar"));
+        }
+        let text = unescape(inside).ok_or(NotUnderstood("has an unusual escape"))?;
+        text.chars().for_each(|letter| word.push(letter));
+        self.at += end + 1;
+        Ok(())
+    }
+
+    /// Reads `((…))` from its parentheses on, and the commands in its expansions.
+    pub(super) fn extended_arithmetic(&mut self) -> Result<(), NotUnderstood> {
+        let rest = self.rest();
+        let mut n_open = 0_usize;
+        for (at, letter) in rest.char_indices() {
+            match letter {
+                '(' => n_open += 1,
+                ')' => n_open = n_open.saturating_sub(1),
+                '\'' | '"' | '\\' => return Err(NotUnderstood("has arithmetic with more than numbers")),
+                _ => {}
+            }
+            if n_open == 0 {
+                let inside = rest.get("((".len()..at).and_then(|inside| inside.strip_suffix(')'));
+                let inside = inside.ok_or(NotUnderstood("has arithmetic that does not end"))?;
+                self.expansions(inside)?;
+                self.at += at + 1;
+                return Ok(());
+            }
+        }
+        Err(NotUnderstood("has arithmetic that does not end"))
+    }
+
+    /// Reads `((…))` where a command is: to some shells two groups, and then what is in them runs.
+    pub(super) fn double_parenthesis(&mut self) -> Result<(), NotUnderstood> {
+        let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
+        self.at += 1;
+        if self.deeper(Self::substitution).is_err() {
+            (self.at, self.depth) = (start, depth);
+            self.commands.truncate(n_commands);
+            self.extended_arithmetic()?;
+        }
+        self.after_group()
+    }
+
+    /// Reads what follows `for` if that is `((…))`.
+    pub(super) fn counting_loop(&mut self) -> Result<(), NotUnderstood> {
+        self.extended_arithmetic()?;
+        self.skip_blanks()?;
+        self.take(";");
+        self.skip_lines()?;
+        if self.peek_bare() != "do" {
+            return Err(unbalanced());
+        }
+        self.at += "do".len();
+        self.list_until(End::Word("done"))
+    }
+
+    /// Reads `function NAME { … }`. What is in it counts as run.
+    pub(super) fn function(&mut self) -> Result<(), NotUnderstood> {
+        self.at += "function".len();
+        self.skip_blanks()?;
+        if !self.at_word() {
+            return Err(unbalanced());
+        }
+        self.word()?;
+        self.skip_blanks()?;
+        if self.take("(") {
+            self.skip_blanks()?;
+            if !self.take(")") {
+                return Err(unbalanced());
+            }
+        }
+        self.skip_lines()?;
+        self.command()
+    }
+
+    /// Reads `() { … }` behind the name of a function.
+    pub(super) fn function_body(&mut self, name: &Simple) -> Result<(), NotUnderstood> {
+        let is_name = name.words.len() == 1 && name.assignments.is_empty() && name.redirections.is_empty();
+        self.at += 1;
+        self.skip_blanks()?;
+        if !is_name || !self.take(")") {
+            return Err(NotUnderstood("has a parenthesis after a word"));
+        }
+        self.skip_lines()?;
+        self.deeper(Self::command)
+    }
+
+    /// Reads `NAME=(…)`, `NAME+=…` or `NAME[…]=…` if one comes next.
+    pub(super) fn extended_assignment(
+        &mut self,
+        name: &str,
+        simple: &mut Simple,
+    ) -> Result<bool, NotUnderstood> {
+        let rest = &self.rest()[name.len()..];
+        let (before, is_list) = match rest.find('=') {
+            Some(end) if !name.is_empty() => (&rest[..end], rest[end + 1..].starts_with('(')),
+            _ => return Ok(false),
+        };
+        let is_place = before.starts_with('[') && before.trim_end_matches('+').ends_with(']');
+        if !(is_place || before == "+" || (before.is_empty() && is_list)) {
+            return Ok(false);
+        }
+        if self.dialect == Dialect::Common {
+            return if is_list { Err(NotUnderstood("has a list of values")) } else { Ok(false) };
+        }
+        if before.contains(['$', '`', '\'', '"', '\\', ' ', '\n']) {
+            return Err(NotUnderstood("may run what is in brackets"));
+        }
+        self.at += name.len() + before.len() + "=".len();
+        let mut values = Vec::new();
+        if self.take("(") {
+            loop {
+                self.skip_lines()?;
+                if self.take(")") {
+                    break;
+                }
+                if !self.at_word() {
+                    return Err(unbalanced());
+                }
+                values.extend(self.words_of()?);
+            }
+        } else if self.at_word() {
+            values.extend(self.words_of()?);
+        }
+        let assignments = values.into_iter().map(|value| Assignment { name: name.to_owned(), value });
+        simple.assignments.extend(assignments);
+        Ok(true)
+    }
+
+    /// Reads `{…}` after a dollar, with whatever stands behind the name.
+    pub(super) fn extended_parameter(&mut self) -> Result<Piece, NotUnderstood> {
+        let odd = NotUnderstood("has an unusual parameter");
+        let rest = self.rest();
+        let mut n_open = 0_usize;
+        let mut end = None;
+        for (at, letter) in rest.char_indices() {
+            match letter {
+                '{' => n_open += 1,
+                '}' => n_open = n_open.saturating_sub(1),
+                '\'' | '"' | '\\' => return Err(odd),
+                _ => {}
+            }
+            if n_open == 0 {
+                end = Some(at);
+                break;
+            }
+        }
+        let end = end.ok_or(odd)?;
+        let inside = &rest[1..end];
+        self.expansions(inside)?;
+        self.at += end + 1;
+        let len = name_len(inside);
+        let (name, after) = inside.split_at(len);
+        // A subscript is a value itself.
+        let after =
+            after.strip_prefix('[').and_then(|after| after.split_once(']')).map_or(after, |(_, it)| it);
+        let instead = [":-", ":=", ":+", "-", "=", "+"].into_iter().find_map(|it| after.strip_prefix(it));
+        Ok(match instead {
+            Some(text) if len > 0 => Piece::Unknown(Some(text.to_owned())),
+            None if len > 0 => Piece::Variable(name.to_owned()),
+            _ => Piece::Unknown(None),
+        })
+    }
+}
+
+/// Reads the escapes of `$'…'`.
+fn unescape(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            plain.push(letter);
+            continue;
+        }
+        let escape = letters.next()?;
+        let (base, n_digits) = match escape {
+            'x' => (16, 2),
+            'u' => (16, 4),
+            'U' => (16, 8),
+            '0'..='7' => (8, 3),
+            _ => {
+                plain.push(match escape {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    'a' | 'b' | 'f' | 'v' | 'e' | 'E' => ' ',
+                    '\\' | '"' | '?' => escape,
+                    _ => return None,
+                });
+                continue;
+            }
+        };
+        let mut digits = if base == 8 { escape.to_string() } else { String::new() };
+        while digits.len() < n_digits
+            && let Some(digit) = letters.next_if(|next| next.is_digit(base))
+        {
+            digits.push(digit);
+        }
+        plain
+            .push(u32::from_str_radix(&digits, base).ok().filter(|&code| code > 0).and_then(char::from_u32)?);
+    }
+    Some(plain)
+}
+
+/// Spells out what the braces of a word stand for; `None` if that is too much.
+fn expand_braces(raw: &str) -> Option<Vec<String>> {
+    let mut done = Vec::new();
+    let mut open = vec![raw.to_owned()];
+    while let Some(text) = open.pop() {
+        if open.len() + done.len() > BRACED_MAX || text.len() > raw.len() {
+            return None;
+        }
+        match first_braces(&text) {
+            None => done.push(text),
+            Some((before, choices, after)) => {
+                let spelled = choices.iter().rev().map(|choice| format!("{before}{choice}{after}"));
+                open.extend(spelled);
+            }
+        }
+    }
+    Some(done)
+}
+
+/// Finds the first braces of a text with their choices, and what is around them.
+fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let mut starts = Vec::new();
+    let mut letters = text.char_indices().peekable();
+    let mut quote = None;
+    let mut found: Option<(usize, usize)> = None;
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => drop(letters.next()),
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '$') if letters.peek().is_some_and(|(_, next)| *next == '{') => {
+                letters.find(|(_, next)| *next == '}');
+            }
+            (None, '{') => starts.push(at),
+            (None, '}') => {
+                let Some(start) = starts.pop() else { continue };
+                let inside = &text[start + 1..at];
+                if inside.contains(',') || inside.contains("..") {
+                    found = Some((start, at));
+                    // The outermost ones come first.
+                    if starts.is_empty() {
+                        break;
+                    }
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    let (start, end) = found?;
+    let inside = &text[start + 1..end];
+    let choices = split_choices(inside);
+    // Any name, as that of a variable that nobody sets.
+    let choices = if choices.len() > 1 { choices } else { vec!["$_"] };
+    Some((&text[..start], choices, &text[end + 1..]))
+}
+
+/// Splits at the commas that stand in no other braces and no quotes.
+fn split_choices(inside: &str) -> Vec<&str> {
+    let (mut choices, mut start, mut n_open, mut quote) = (Vec::new(), 0, 0_usize, None);
+    let mut letters = inside.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => drop(letters.next()),
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '{') => n_open += 1,
+            (None, '}') => n_open = n_open.saturating_sub(1),
+            (None, ',') if n_open == 0 => {
+                choices.push(&inside[start..at]);
+                start = at + 1;
+            }
+            (None, _) => {}
+        }
+    }
+    choices.push(&inside[start..]);
+    choices
+}
