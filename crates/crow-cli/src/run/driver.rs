@@ -225,6 +225,7 @@ impl Driver {
             Typing::End => asked.answered(None)?,
             Typing::Pasted => {
                 speak::mark(NO_ANSWER)?;
+                self.typed.set_aside()?;
                 asked.mark_answers()?;
                 Some(asked)
             }
@@ -278,7 +279,7 @@ impl Driver {
             asked.give_up("there is no terminal to ask on");
             return Ok(None);
         }
-        self.typed.set_aside().await?;
+        self.typed.wait_for_quiet().await?;
         self.show_question(&asked)?;
         Ok(Some(asked))
     }
@@ -294,10 +295,11 @@ impl Driver {
         Ok(self.plan.speaker.heard(heard)?)
     }
 
-    /// Puts a question on the screen.
+    /// Puts a question on the screen. Only what is typed from then on answers it.
     pub(super) fn show_question(&mut self, asked: &Asked) -> Result<(), Exit> {
         self.plan.speaker.pause()?;
         speak::mark(&(asked.lines(Paint::of_stderr()).join("\n") + "\n"))?;
+        self.typed.set_aside()?;
         Ok(asked.mark_answers()?)
     }
 

@@ -181,6 +181,17 @@ impl Keyboard {
         is_dropped
     }
 
+    /// Takes in what is there at this moment and drops the beginning of a line: what ends it later is typed to something else.
+    pub(super) fn drop_unfinished_line(&self) -> io::Result<MutexGuard<'_, Waiting>> {
+        let mut waiting = self.up_to_now();
+        if self.0.is_terminal {
+            // A terminal keeps the line that is being typed to itself.
+            crow_process::drop_input(&self.0.input)?;
+            waiting.begun.clear();
+        }
+        Ok(waiting)
+    }
+
     /// What waits, everything taken in that is there at this moment.
     pub(super) fn up_to_now(&self) -> MutexGuard<'_, Waiting> {
         let mut waiting = self.0.waiting();

@@ -97,9 +97,8 @@ impl Typed {
         }
     }
 
-    /// Keeps what was typed so far for later: nobody answers a question before reading it. Waits until what is being pasted is
-    /// there.
-    pub(super) async fn set_aside(&mut self) -> Result<(), Exit> {
+    /// Waits until what is being pasted is there.
+    pub(super) async fn wait_for_quiet(&mut self) -> Result<(), Exit> {
         let keyboard = self.keyboard()?;
         let latest = Instant::now() + QUIET_WITHIN;
         loop {
@@ -113,7 +112,13 @@ impl Typed {
             mark("\n  More was typed ahead than there is room for; it is dropped.\n")
                 .map_err(|error| failed(&error))?;
         }
-        let waiting = keyboard.up_to_now();
+        Ok(())
+    }
+
+    /// Keeps the lines that were typed so far for later, and drops one that has no end yet: nobody answers a question before
+    /// reading it.
+    pub(super) fn set_aside(&mut self) -> Result<(), Exit> {
+        let waiting = self.keyboard()?.drop_unfinished_line().map_err(|error| failed(&error))?;
         let question = Question { n_before: waiting.arrivals.len(), burst: waiting.burst() };
         drop(waiting);
         self.question = question;

@@ -144,3 +144,37 @@ fn what_was_typed_before_the_first_question_of_a_run_does_not_answer_it() {
     stage.until("Done.");
     assert!(!stage.has("approved"), "a line from before was taken for an answer");
 }
+
+#[test]
+fn a_line_begun_before_the_question_does_not_answer_it() {
+    // The second has left the terminal by the end of input behind it, the others are still with it.
+    for begun in ["y", "y\u{4}", "1", "always"] {
+        let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
+        let mut stage = Stage::start(script, &["run", "do it"]);
+        stage.type_in(begun);
+        stage.until("May Crow do this?");
+        stage.until("› ");
+        stage.type_in("\n");
+        // No answer: it is asked again.
+        stage.until("› ");
+        stage.type_in("\u{4}");
+        stage.until("Done.");
+        assert!(!stage.has("approved"), "{begun:?} was taken for an answer");
+    }
+}
+
+#[test]
+fn a_line_begun_by_a_paste_at_a_question_does_not_answer_it() {
+    let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
+    let mut stage = Stage::start(script, &["run", "do it"]);
+    stage.until("May Crow do this?");
+    stage.until("› ");
+    stage.type_in("y\ny\ny");
+    stage.until("no answer to it");
+    stage.until("› ");
+    stage.type_in("\n");
+    stage.until("› ");
+    stage.type_in("\u{4}");
+    stage.until("Done.");
+    assert!(!stage.has("approved"), "the last line of a paste was taken for an answer");
+}
