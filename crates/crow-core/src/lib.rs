@@ -64,7 +64,7 @@ pub use permission::{
 };
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
-pub use secrets::is_secret_variable;
+pub use secrets::is_secret_value;
 pub use socket_table::listening_sockets;
 pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crow_core::is_secret_variable;
+use crow_core::is_secret_value;
 
 #[expect(unsafe_code, reason = "no crate of ours names it on every system")]
 // SAFETY: the C library has it, with this type.
@@ -39,12 +39,13 @@ pub unsafe fn hide_environment() {
     }
 }
 
-/// Keeps variables from a program, and all whose names are a secret's.
+/// Keeps variables from a program, and all that are a secret by their name or value.
 #[expect(clippy::disallowed_methods, reason = "what the program would inherit can be seen only here")]
 pub(crate) fn hide_secrets(names: &[String], command: &mut Command) {
-    let is_hidden = |name: &str| is_secret_variable(name) || names.iter().any(|hidden| hidden == name);
-    for (name, _) in std::env::vars_os() {
-        if is_hidden(&name.to_string_lossy()) {
+    let is_hidden =
+        |name: &str, value: &str| is_secret_value(name, value) || names.iter().any(|hidden| hidden == name);
+    for (name, value) in std::env::vars_os() {
+        if is_hidden(&name.to_string_lossy(), &value.to_string_lossy()) {
             command.env_remove(name);
         }
     }

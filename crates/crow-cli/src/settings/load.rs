@@ -17,7 +17,7 @@ use std::{
 };
 
 use crow_agent::WorkflowSettings;
-use crow_core::{Hook, TreeLimits, is_secret_variable};
+use crow_core::{Hook, TreeLimits, is_secret_value};
 use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
 use crow_tools::Terminals;
@@ -60,7 +60,9 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
     if let Address::Server { .. } = database {
         secrets.extend(top.db_variables.iter().cloned());
     }
-    secrets.extend(env.keys().filter(|name| is_secret_variable(name)).cloned());
+    secrets.extend(
+        env.iter().filter(|(name, value)| is_secret_value(name, value)).map(|(name, _)| name.clone()),
+    );
     let workflow = speckit::surrounded(std::mem::take(&mut top.workflow), env, |name| secrets.contains(name));
     let settings = Settings {
         dir: dir.to_owned(),

@@ -16,7 +16,7 @@ fn mark() -> String {
 
 /// Names whose values a command must not have.
 const SECRETS: [&str; 5] =
-    ["PROVIDER_CREDENTIAL", "ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"];
+    ["PROVIDER_LOGIN", "ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"];
 
 /// Counts the processes of which a mark can be read, with the mark in two pieces: its own line is no hit.
 fn search() -> String {
@@ -39,7 +39,7 @@ fn with_secrets(words: &[&str]) -> Command {
 fn world(model: &ModelServer) -> World {
     let world = World::new(model.base_url());
     world.configure(&format!(
-        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_CREDENTIAL}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto, sandbox: off }}\n",
+        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto, sandbox: off }}\n",
         model.base_url()
     ));
     world
@@ -98,14 +98,14 @@ fn an_agent_below_has_the_key_and_shows_it_to_nobody() {
 #[test]
 fn no_command_in_a_terminal_of_the_client_gets_a_key() {
     run(async {
-        let list = "env | grep -c -e PROVIDER_CREDENTIAL -e MY_FORGE_TOKEN; env | grep VISIBLE; echo over";
+        let list = "env | grep -c -e PROVIDER_LOGIN -e MY_FORGE_TOKEN; env | grep VISIBLE; echo over";
         let start = format!(
-            "{} sandbox-exec --free --hide-secrets --hide PROVIDER_CREDENTIAL -- /bin/sh -c '{list}'",
+            "{} sandbox-exec --free --hide-secrets --hide PROVIDER_LOGIN -- /bin/sh -c '{list}'",
             env!("CARGO_BIN_EXE_crow-cli")
         );
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &start]);
-        command.env("PROVIDER_CREDENTIAL", "x").env("MY_FORGE_TOKEN", "x").env("VISIBLE", "yes");
+        command.env("PROVIDER_LOGIN", "x").env("MY_FORGE_TOKEN", "x").env("VISIBLE", "yes");
         let output = command.output().await.expect("it runs");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0\nVISIBLE=yes\nover\n");
         let call = json!({"command": "tr '\\0' ' ' < /proc/$PPID/cmdline; echo over"});
@@ -117,7 +117,7 @@ fn no_command_in_a_terminal_of_the_client_gets_a_key() {
         let id = client.prompt(&session, "go").await;
         client.answer_to(id).await.expect("the turn ends");
         let told = told(&model);
-        assert!(told.contains("--hide-secrets --hide PROVIDER_CREDENTIAL"), "{told}");
+        assert!(told.contains("--hide-secrets --hide PROVIDER_LOGIN"), "{told}");
     });
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crow_acp::{ClientError, ClientTerminal, Editor, Exit, Launch};
-use crow_core::is_secret_variable;
+use crow_core::is_secret_value;
 use crow_process::{Ended, Output};
 use tokio::{
     sync::watch,
@@ -42,7 +42,8 @@ impl Terminal {
     ) -> Result<Option<Came>, Refusal> {
         let jobs = cx.workspace.jobs();
         let seat = if start.is_job() { Some(jobs.reserve()?) } else { None };
-        let hidden = cx.workspace.secret_variables().iter().filter(|name| !is_secret_variable(name));
+        // What is hidden there by itself, whatever its value, need not be named.
+        let hidden = cx.workspace.secret_variables().iter().filter(|name| !is_secret_value(name, "/"));
         let hidden = Some(hidden.cloned().collect());
         let (program, args) = held(self.warden.as_ref(), &start.command, hidden, cx);
         let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt, path::Path};
 
 use crow_agent::{ReadRepository, RepositoryConfig, Variables};
-use crow_core::is_secret_variable;
+use crow_core::is_secret_value;
 
 use super::{
     super::{
@@ -38,7 +38,8 @@ impl RepositoryReader {
     }
 
     fn is_key(&self, name: &str) -> bool {
-        self.secrets.contains(name) || is_secret_variable(name)
+        self.secrets.contains(name)
+            || is_secret_value(name, self.variables.get(name).map_or("", String::as_str))
     }
 
     fn parsed(
