@@ -1,6 +1,8 @@
 //! Which call of a reply a piece belongs to. By the book a call has a number and its first piece an id and a name; servers
 //! leave out any of these, repeat them, or give all calls the same.
 
+use serde_json::Value;
+
 /// Calls of one reply; a model that asks for more has lost its way, and the list stays bounded.
 const SLOTS_MAX: usize = 1024;
 
@@ -25,6 +27,8 @@ pub(super) struct Slot {
     pub(super) id: String,
     pub(super) name: String,
     arguments: Extent,
+    /// The arguments themselves, up to where they are whole.
+    text: String,
     /// Its name came again when it was whole: either it was repeated, or another call of the same tool begins.
     is_named_again: bool,
 }
@@ -70,17 +74,21 @@ impl Slots {
     fn known(&self, piece: Piece<'_>) -> Option<usize> {
         let has_id = |slot: &Slot| !piece.id.is_empty() && slot.id == piece.id;
         let has_index = |slot: &Slot| slot.index == piece.index;
-        let last = self.slots.len().checked_sub(1);
+        let latest = |is_it: &dyn Fn(&Slot) -> bool| self.slots.iter().rposition(is_it);
+        // Of several with one id it is more of the one that it does not contradict.
+        let with_id = |is_it: &dyn Fn(&Slot) -> bool| {
+            let goes_on = latest(&|slot| is_it(slot) && has_id(slot) && slot.goes_on_with(piece));
+            goes_on.or_else(|| latest(&|slot| is_it(slot) && has_id(slot)))
+        };
         match piece.index {
-            Some(_) => {
-                let named = self.slots.iter().rposition(|slot| has_index(slot) && has_id(slot));
-                named.or_else(|| self.slots.iter().rposition(has_index))
-            }
-            None => match self.slots.iter().rposition(has_id) {
+            Some(_) => with_id(&has_index).or_else(|| latest(&has_index)),
+            None => match with_id(&|_| true) {
                 Some(place) => Some(place),
-                None if piece.id.is_empty() => last,
+                None if piece.id.is_empty() => latest(&|_| true),
                 // Some servers make up a new id for each piece, but name only the first.
-                None => last.filter(|last| piece.name.is_empty() && self.slots[*last].is_inside()),
+                None => {
+                    latest(&|_| true).filter(|last| piece.name.is_empty() && self.slots[*last].is_inside())
+                }
             },
         }
     }
@@ -92,7 +100,7 @@ impl Slot {
         let has_arguments = !piece.arguments.trim().is_empty();
         let is_whole = self.arguments == Extent::Whole;
         if piece.name.is_empty() {
-            return !(self.is_named_again && has_arguments);
+            return !(self.is_named_again && begins_value(piece.arguments));
         }
         let has_ids = !piece.id.is_empty() && !self.id.is_empty();
         if has_ids && piece.id != self.id {
@@ -101,8 +109,20 @@ impl Slot {
         if self.name.is_empty() {
             return !(is_whole && has_arguments);
         }
-        // What has the same id is the same call, however often it comes.
-        self.name == piece.name && (has_ids || !is_whole || !has_arguments)
+        // What has the same id is the same call, however often it comes; with other arguments it is another one.
+        let is_repeated = has_ids && !(is_whole && self.is_contradicted_by(piece.arguments));
+        self.name == piece.name && (is_repeated || !is_whole || !has_arguments)
+    }
+
+    /// Whether a text begins arguments that are not the same. Some servers send an empty object before the real one.
+    fn is_contradicted_by(&self, arguments: &str) -> bool {
+        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+        let is_same = || read(&self.text).is_some_and(|value| read(arguments) == Some(value));
+        begins_value(arguments) && !self.is_empty_object() && !is_same()
+    }
+
+    fn is_empty_object(&self) -> bool {
+        self.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(*b"{}")
     }
 
     fn is_inside(&self) -> bool {
@@ -110,7 +130,8 @@ impl Slot {
     }
 
     fn take(&mut self, piece: Piece<'_>) {
-        let is_named_again = !piece.name.is_empty() && piece.id.is_empty() && self.arguments == Extent::Whole;
+        let is_bare = piece.id.is_empty() || (piece.arguments.trim().is_empty() && !self.is_empty_object());
+        let is_named_again = !piece.name.is_empty() && is_bare && self.arguments == Extent::Whole;
         self.is_named_again |= is_named_again && piece.name == self.name;
         if self.id.is_empty() {
             self.id.push_str(piece.id);
@@ -118,8 +139,16 @@ impl Slot {
         if self.name.is_empty() {
             self.name.push_str(piece.name);
         }
+        if self.arguments != Extent::Whole {
+            self.text.push_str(piece.arguments);
+        }
         self.arguments = piece.arguments.bytes().fold(self.arguments, Extent::and);
     }
+}
+
+/// Whether a text is the beginning of arguments and no more of them.
+fn begins_value(arguments: &str) -> bool {
+    arguments.trim_start().starts_with(['{', '[', '"'])
 }
 
 impl Piece<'_> {

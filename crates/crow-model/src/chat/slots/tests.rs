@@ -97,3 +97,49 @@ proptest! {
         prop_assert_eq!(heard, meant);
     }
 }
+
+/// The calls that pieces of `read` come to, by number: `id name arguments`, with `-` for what is missing.
+fn read_calls(pieces: &[&str]) -> Vec<String> {
+    let mut slots = Slots::default();
+    let mut calls = Vec::new();
+    for piece in pieces {
+        let words: Vec<&str> = piece.splitn(3, ' ').map(|word| if word == "-" { "" } else { word }).collect();
+        let piece = Piece { index: Some(0), id: words[0], name: words[1], arguments: words[2] };
+        let Some((place, slot)) = slots.take(piece) else { continue };
+        calls.resize(calls.len().max(place + 1), String::new());
+        if calls[place].is_empty() {
+            calls[place] = format!("{}:{} ", slot.id, slot.name);
+        }
+        calls[place] += words[2];
+    }
+    calls
+}
+
+#[test]
+fn one_id_for_two_calls_does_not_lose_the_second() {
+    // Whole, in pieces, and with the name before the arguments.
+    assert_eq!(
+        read_calls(&[r#"x read {"p":1}"#, r#"x read {"p":2}"#]),
+        [r#"x:read {"p":1}"#, r#"x:read {"p":2}"#]
+    );
+    assert_eq!(
+        read_calls(&[r#"x read {"p":1}"#, r#"x read {"p":"#, r#"x read 2}"#, r#"x read {"p":3}"#]),
+        [r#"x:read {"p":1}"#, r#"x:read {"p":2}"#, r#"x:read {"p":3}"#],
+    );
+    assert_eq!(
+        read_calls(&[r#"x read {"p":1}"#, "x read -", r#"- - {"p":"#, "- - 2}"]),
+        [r#"x:read {"p":1}"#, r#":read {"p":2}"#],
+    );
+}
+
+#[test]
+fn a_call_that_is_repeated_stays_one() {
+    // Again and spelled in another way, an empty object before it, and what is one bracket too many.
+    assert_eq!(read_calls(&[r#"x read {"p":1}"#, r#"x read {"p": 1}"#]), [r#"x:read {"p":1}{"p": 1}"#]);
+    assert_eq!(read_calls(&["x read {}", r#"x read {"p":1}"#]), [r#"x:read {}{"p":1}"#]);
+    assert_eq!(read_calls(&["x read {}", "x read -", r#"- - {"p":1}"#]), [r#"x:read {}{"p":1}"#]);
+    assert_eq!(read_calls(&[r#"x read {"p":1}"#, "x read -", "- - }"]), [r#"x:read {"p":1}}"#]);
+    // All of them said again at the end.
+    let again = [r#"x read {"p":1}"#, r#"x read {"p":2}"#, r#"x read {"p":1}"#, r#"x read {"p":2}"#];
+    assert_eq!(read_calls(&again), [r#"x:read {"p":1}{"p":1}"#, r#"x:read {"p":2}{"p":2}"#]);
+}
