@@ -92,8 +92,15 @@ fn behind_drive(text: &str) -> Option<char> {
         let mut next = text[colon + 1..].chars();
         let control = next.next().filter(|char| is_of_escape(*char))?;
         let goes_on = next.next().is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '.'));
-        (goes_on && is_letter_of_drive(&text[..colon])).then_some(control)
+        let is_path =
+            goes_on && is_letter_of_drive(&text[..colon]) && !(control == '\n' && is_line(&text[..colon]));
+        is_path.then_some(control)
     })
+}
+
+/// Whether a text ends with a line, not its first, that holds nothing but a letter: as in a heredoc, and not as in a path.
+fn is_line(text: &str) -> bool {
+    text.rsplit_once('\n').is_some_and(|(_, line)| line.trim_start().len() == 1)
 }
 
 /// Whether a text ends with the letter of a drive and nothing that it is a part of.

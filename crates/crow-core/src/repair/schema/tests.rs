@@ -273,6 +273,10 @@ fn paths_that_were_not_escaped() {
         ("file_path", json!("C:\\new\\test.txt")),
         ("command", json!("python - <<E\nclass A:\n    x: int\nE\nmake all:\nb")),
         ("command", json!("case $x in\n a) echo b:\n;;\nesac")),
+        ("command", json!("cat > map.txt <<E\nA:\nfirst\n  C:\nsecond\nE")),
+        ("command", json!("git commit -m 'Disks\n\nC:\nis full'")),
+        ("command", json!("cat <<E\ncd C:\new\nE")),
+        ("command", json!("cat <<E\nC:\tmp\nE")),
         ("content", json!("Q:\nWhat?\nC:\new")),
     ];
     let shown = rows.into_iter().map(|(name, value)| {
@@ -291,6 +295,10 @@ fn paths_that_were_not_escaped() {
         file_path: fits
         command: fits
         command: fits
+        command: fits
+        command: fits
+        command: `command` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
+        command: `command` has a tab in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
         content: fits
     "#]].assert_eq(&shown.collect::<String>());
 }
