@@ -1,8 +1,109 @@
 //! What may stand around an object without changing what it is: fences, tags, the marks of a model's format. Words may
 //! not: an object that a sentence speaks of is no call.
 
-/// Tags whose content is not meant for anybody.
-const ASIDE_TAGS: [&str; 7] = ["think", "thought", "reason", "reflect", "scratch", "example", "comment"];
+/// The words that the tags and marks of calls are made of, whoever's format it is: `<tool_call>`, `<|tool▁call▁begin|>`,
+/// `[TOOL_CALLS]`, `<seed:function_call>`. A tag with any other word in it may say anything of what it holds.
+const CALL_WORDS: [&str; 72] = [
+    "action",
+    "antml",
+    "arg",
+    "args",
+    "argument",
+    "arguments",
+    "assistant",
+    "available",
+    "begin",
+    "bos",
+    "call",
+    "calling",
+    "calls",
+    "channel",
+    "code",
+    "commentary",
+    "constrain",
+    "content",
+    "dsml",
+    "end",
+    "endoftext",
+    "endofturn",
+    "eom",
+    "eos",
+    "eot",
+    "function",
+    "functioncall",
+    "functioncalls",
+    "functions",
+    "glm",
+    "header",
+    "hermes",
+    "id",
+    "im",
+    "input",
+    "inst",
+    "invoke",
+    "ipython",
+    "json",
+    "key",
+    "kimi",
+    "longcat",
+    "message",
+    "minimax",
+    "name",
+    "of",
+    "openai",
+    "param",
+    "parameter",
+    "parameters",
+    "params",
+    "plugin",
+    "python",
+    "qwen",
+    "request",
+    "s",
+    "section",
+    "seed",
+    "sentence",
+    "sep",
+    "start",
+    "tag",
+    "text",
+    "tool",
+    "toolcall",
+    "toolcalls",
+    "tools",
+    "tooluse",
+    "turn",
+    "use",
+    "value",
+    "xai",
+];
+
+/// Attributes of such tags.
+const ATTRIBUTES: [&str; 6] = ["call_id", "id", "index", "name", "string", "type"];
+
+/// What a fence may say of the text in it.
+const LANGUAGES: [&str; 20] = [
+    "bash",
+    "console",
+    "javascript",
+    "js",
+    "json5",
+    "jsonc",
+    "jsonl",
+    "jsx",
+    "plain",
+    "plaintext",
+    "py",
+    "python",
+    "sh",
+    "shell",
+    "text",
+    "ts",
+    "txt",
+    "typescript",
+    "xml",
+    "yaml",
+];
 
 /// Brackets and signs that models leave around an object.
 const SIGNS: &str = "()]},;:=.`'\"";
@@ -32,10 +133,12 @@ pub(super) fn is_markup(text: &str) -> bool {
 
 /// Skips the language of a fence, which is alone on its line unless it is the format.
 fn after_fence(text: &str) -> Option<&str> {
-    let is_language = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '+');
-    let after = text.trim_start_matches(is_language);
+    let is_of_language = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '+');
+    let after = text.trim_start_matches(is_of_language);
+    let language = text[..text.len() - after.len()].to_ascii_lowercase();
+    let is_known = LANGUAGES.contains(&language.as_str()) || is_of_calls(&language);
     let is_alone = after.is_empty() || after.trim_start_matches([' ', '\t', '\r']).starts_with('\n');
-    if is_alone || after.len() == text.len() { Some(after) } else { after_format(text) }
+    if language.is_empty() || (is_known && is_alone) { Some(after) } else { after_format(text) }
 }
 
 fn after_format(text: &str) -> Option<&str> {
@@ -46,19 +149,119 @@ fn after_format(text: &str) -> Option<&str> {
 
 /// Whether this stands between `<` and `>` of a tag that calls are put in.
 fn is_tag(tag: &str) -> bool {
-    let name = tag.split(char::is_whitespace).next().unwrap_or_default();
-    let is_name = |char: char| char.is_alphanumeric() || "_-.:=/|▁｜".contains(char);
-    let lower = name.to_lowercase();
-    let attributes = tag[name.len()..].trim();
-    let has_words = !attributes.is_empty() && attributes != "/" && !attributes.contains("=\"");
-    !name.is_empty()
-        && name.chars().all(is_name)
-        && !has_words
-        && !ASIDE_TAGS.iter().any(|aside| lower.contains(aside))
+    let tag = tag.trim_end_matches('/');
+    let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+    let name = name.trim_start_matches('/').to_lowercase();
+    // `<function=terminal>` names the tool.
+    let (name, tool) = name.split_once('=').unwrap_or((&name, ""));
+    let is_of_name = |char: char| char.is_alphanumeric() || "_-./|:".contains(char);
+    is_of_calls(name)
+        && tool.chars().all(is_of_name)
+        && attributes.split_whitespace().all(|attribute| {
+            attribute.split_once('=').is_some_and(|(name, value)| {
+                ATTRIBUTES.contains(&name)
+                    && value.len() > 1
+                    && value.starts_with('"')
+                    && value.ends_with('"')
+            })
+        })
 }
 
 /// Whether this stands between the brackets of a mark such as `[TOOL_CALLS]`.
 fn is_mark(mark: &str) -> bool {
-    mark.contains(|char: char| char.is_ascii_uppercase())
-        && mark.chars().all(|char| char.is_ascii_uppercase() || matches!(char, '_' | '/'))
+    let mark = mark.trim_start_matches('/');
+    !mark.contains(|char: char| char.is_lowercase()) && is_of_calls(&mark.to_lowercase())
+}
+
+/// Whether a name in small letters has words of calls in it and no others.
+fn is_of_calls(name: &str) -> bool {
+    let mut words =
+        name.split(|char: char| "_-.:|▁｜".contains(char)).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_some() && words.all(|word| CALL_WORDS.binary_search(&word).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_searched() {
+        assert!(CALL_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn tags_and_marks_of_calls_are_markup() {
+        for text in [
+            "<tool_call>",
+            "</tool_call>",
+            "<tools>",
+            "<function_calls>\n<invoke name=\"terminal\">",
+            "<invoke name=\"read\">",
+            "<minimax:tool_call>",
+            "<seed:tool_call>",
+            "<function=terminal>",
+            "<tool name=\"x\" id=\"1\"/>",
+            "<|tool▁call▁begin|>",
+            "<｜tool▁calls▁end｜>",
+            "<｜DSML｜invoke name=\"x\">",
+            "<|python_tag|>",
+            "<|im_end|>",
+            "</s>",
+            "<|eot_id|>",
+            "<|tool_calls_section_begin|>",
+            "<|tool_call_argument_begin|>",
+            "<longcat_tool_call>",
+            "<arguments>",
+            "[TOOL_CALLS]",
+            "[/INST]",
+            "[TOOL_REQUEST]",
+            "```json",
+            "```\n",
+            "```tool_call\n",
+            "```JSON {",
+            "json\n",
+        ] {
+            assert!(is_markup(text.trim_end_matches('{')), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn other_tags_are_words() {
+        for text in [
+            "<example>",
+            "<think>",
+            "<note>",
+            "<never>",
+            "<draft>",
+            "<dont_call>",
+            "<not:tool_call>",
+            "<cancelled_tool_call>",
+            "<quote>",
+            "<b>",
+            "<p>",
+            "<user>",
+            "<tool_result>",
+            "<previous_call>",
+            "<|example|>",
+            "<|not_a_call|>",
+            "<tool_call status=\"cancelled\">",
+            "<tool_call cancelled>",
+            "<invoke name=\"do not run\">",
+            "<function=do not>",
+            "<>",
+            "</>",
+            "<||>",
+            "[NOT]",
+            "[EXAMPLE]",
+            "[DRAFT]",
+            "[tool_calls]",
+            "[]x",
+            "```example\n",
+            "```diff\n",
+            "```wrong ",
+            "```python x",
+        ] {
+            assert!(!is_markup(text), "{text:?}");
+        }
+    }
 }
