@@ -77,6 +77,8 @@ pub enum DoubtKind {
     TextBehind,
     /// A string has half a surrogate pair in it.
     LoneSurrogate,
+    /// A key has two values that are not the same.
+    KeyTwice,
     /// It is no JSON there, and more than one thing may have been meant.
     Guessed,
 }
@@ -108,6 +110,7 @@ impl Doubt {
             DoubtKind::Several => "send one call for each",
             DoubtKind::TextBehind => "send the call again with nothing but the object",
             DoubtKind::LoneSurrogate => "send the call again with whole characters",
+            DoubtKind::KeyTwice => "send the call again with each key once",
             DoubtKind::Guessed => {
                 "send the call again as JSON, with each quote, backslash and line end in a string escaped"
             }
@@ -123,6 +126,7 @@ impl fmt::Display for Doubt {
             DoubtKind::Several => ("another object follows", ""),
             DoubtKind::TextBehind => ("words follow", ""),
             DoubtKind::LoneSurrogate => ("half a character stands in a string that ends", ""),
+            DoubtKind::KeyTwice => ("a key has a second value", ", which is not the first"),
             DoubtKind::Guessed => ("what was meant", " had to be guessed"),
         };
         f.write_str(before)?;

@@ -26,13 +26,24 @@ pub fn read_arguments(text: &str) -> Arguments {
         return Arguments::Valid(Map::new());
     }
     let error = match serde_json::from_str(text) {
-        Ok(map) => return Arguments::Valid(map),
+        Ok(value) => {
+            return match key_twice(text) {
+                None => Arguments::Valid(value),
+                doubt => Arguments::Repaired { value, doubt },
+            };
+        }
         Err(error) => error,
     };
     match read_encoded(text, ENCODINGS_MAX).or_else(|| read_object(text)) {
         Some(Reading { value, doubt }) => Arguments::Repaired { value, doubt },
         None => Arguments::Unreadable { why: describe(text, &error) },
     }
+}
+
+/// Finds the first key of a JSON text that has two values which are not the same.
+fn key_twice(text: &str) -> Option<Doubt> {
+    let lack = closer::read_first(text)?.lack.filter(|lack| lack.kind == DoubtKind::KeyTwice)?;
+    Some(Doubt { kind: lack.kind, place: Some(Place::end_of(&text[..lack.end])) })
 }
 
 /// An object, and what is not certain of it.
@@ -75,7 +86,11 @@ fn is_blank(char: char) -> bool {
 fn is_at_end(kind: DoubtKind) -> bool {
     match kind {
         DoubtKind::NotClosed | DoubtKind::BracketsMissing | DoubtKind::CutInString => true,
-        DoubtKind::Several | DoubtKind::TextBehind | DoubtKind::LoneSurrogate | DoubtKind::Guessed => false,
+        DoubtKind::Several
+        | DoubtKind::TextBehind
+        | DoubtKind::LoneSurrogate
+        | DoubtKind::KeyTwice
+        | DoubtKind::Guessed => false,
     }
 }
 

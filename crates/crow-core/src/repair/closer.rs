@@ -34,9 +34,9 @@ pub(super) enum Escape {
 
 /// Reads the first value of a text, completing it when the text ends too early.
 pub(super) fn read_first(text: &str) -> Option<First<'_>> {
-    let mut reader = Reader { rest: text, lack: None, odd_string: None, depth: 0 };
+    let mut reader = Reader { rest: text, lack: None, odd: None, depth: 0 };
     let value = reader.value().ok()??;
-    let odd = reader.odd_string.or_else(|| Some((reader.lack?, reader.rest.len())));
+    let odd = reader.odd.or_else(|| Some((reader.lack?, reader.rest.len())));
     let lack = odd.map(|(kind, rest_len)| Lack { kind, end: text.len() - rest_len });
     Some(First { value, lack, rest: reader.rest })
 }
@@ -106,8 +106,8 @@ struct Malformed;
 struct Reader<'a> {
     rest: &'a str,
     lack: Option<DoubtKind>,
-    /// What is not certain in the first string of which something is not, and how much followed it.
-    odd_string: Option<(DoubtKind, usize)>,
+    /// What is not certain in the first string or value of which something is not, and how much followed it.
+    odd: Option<(DoubtKind, usize)>,
     depth: usize,
 }
 
@@ -182,6 +182,9 @@ impl Reader<'_> {
                 Some(_) => return Err(Malformed),
             }
             let Some(value) = self.value()? else { break };
+            if map.get(&key).is_some_and(|first| *first != value) {
+                self.odd.get_or_insert((DoubtKind::KeyTwice, self.rest.len()));
+            }
             map.insert(key, value);
             lack = self.after_item('}')?;
         }
@@ -240,7 +243,7 @@ impl Reader<'_> {
         let is_guess = paths.as_ref().is_some_and(|paths| paths.is_guess);
         if has_lone || is_guess {
             let kind = if has_lone { DoubtKind::LoneSurrogate } else { DoubtKind::Guessed };
-            self.odd_string.get_or_insert((kind, self.rest.len()));
+            self.odd.get_or_insert((kind, self.rest.len()));
         }
         (paths.map_or(text, |paths| Body::read(&paths.source).text), rest.is_some())
     }

@@ -37,6 +37,8 @@ pub(super) fn repair(text: &str) -> Option<Read<'_>> {
         Some(Lack { kind: DoubtKind::CutInString, end })
     } else if scan.rest.is_none() && !scan.lacks_brackets_only {
         Some(Lack { kind: DoubtKind::NotClosed, end })
+    } else if super::key_twice(&repaired).is_some() {
+        Some(Lack { kind: DoubtKind::KeyTwice, end })
     } else if !has_only(&value, &scan.words) || (scan.has_single_quotes && rest.contains('\'')) {
         Some(Lack { kind: DoubtKind::Guessed, end })
     } else if scan.rest.is_none() {

@@ -46,6 +46,10 @@ fn sentences() {
         r#"{"command":"echo \ud83d"}"#,
         "half a character stands in a string that ends at line 1 column 24; send the call again with whole characters",
     );
+    check(
+        r#"{"command":"ls","command":"rm -r x"}"#,
+        "a key has a second value at line 1 column 35, which is not the first; send the call again with each key once",
+    );
     check("[1]", "the arguments are not a JSON object: they are a list; send the call again with one");
     check(
         "ls",

@@ -20,6 +20,7 @@ enum DoubtKindRow {
     Several,
     TextBehind,
     LoneSurrogate,
+    KeyTwice,
     Guessed,
 }
 

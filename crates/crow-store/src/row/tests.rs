@@ -113,6 +113,7 @@ fn doubt() -> impl Strategy<Value = Doubt> {
         DoubtKind::Several,
         DoubtKind::TextBehind,
         DoubtKind::LoneSurrogate,
+        DoubtKind::KeyTwice,
         DoubtKind::Guessed,
     ];
     let place = any::<(usize, usize)>().prop_map(|(line, column)| Place { line, column });

@@ -43,6 +43,7 @@ fn name(arguments: &Arguments) -> &'static str {
             DoubtKind::Several => "several",
             DoubtKind::TextBehind => "text behind",
             DoubtKind::LoneSurrogate => "half a character",
+            DoubtKind::KeyTwice => "key twice",
             DoubtKind::Guessed => "guessed",
         },
         Arguments::Unreadable { .. } => "unreadable",
@@ -99,13 +100,14 @@ fn outcomes() {
         20 cut in a string
         62 guessed
         11 half a character
-        26 not closed
+        11 key twice
+        27 not closed
         33 only brackets missing
-        89 repaired
+        90 repaired
         4 several
-        5 text behind
-        78 unreadable
-        24 valid
+        6 text behind
+        80 unreadable
+        25 valid
     "#]]
     .assert_eq(&counts.collect::<String>());
 }
