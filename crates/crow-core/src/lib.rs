@@ -65,7 +65,7 @@ pub use permission::{
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;
 pub use secrets::is_secret_value;
-pub use socket_table::listening_sockets;
+pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest;
 pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
 pub use tree::Tree;

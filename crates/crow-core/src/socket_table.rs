@@ -2,39 +2,110 @@
 
 use std::collections::BTreeSet;
 
-/// The columns before the name: number, references, protocol, flags, type, state and inode.
+/// What stands before the name of a socket: number, references, protocol, flags, type, state and inode.
 const COLUMNS: usize = 7;
 
-/// Returns the absolute paths that programs have bound Unix sockets to, each once.
-pub fn listening_sockets(table: &str) -> BTreeSet<&str> {
-    table.split('\n').skip(1).filter_map(bound_path).collect()
+/// Of these, the state.
+const STATE: usize = 5;
+
+/// The state of a socket that is connected to none: others may connect to it, or send to it.
+const UNCONNECTED: &str = "01";
+
+/// The sockets that can be connected to by a path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SocketTable<'a> {
+    /// Their absolute paths, in whatever encoding, each once.
+    pub paths: BTreeSet<&'a [u8]>,
+    /// Whether these are all. A relative path does not say where it is, a line break in one makes two lines, and of two
+    /// sockets with one path one is elsewhere.
+    pub is_whole: bool,
 }
 
-/// Finds the name behind the columns; abstract names begin with `@`.
-fn bound_path(line: &str) -> Option<&str> {
-    let mut rest = line;
-    for _ in 0..COLUMNS {
-        rest = rest.trim_start_matches(' ').split_once(' ')?.1;
+/// Reads the table, which ends with a line end.
+pub fn read_socket_table(table: &[u8]) -> SocketTable<'_> {
+    let mut found = SocketTable { paths: BTreeSet::new(), is_whole: table.ends_with(b"\n") };
+    let lines = table.strip_suffix(b"\n").unwrap_or(table).split(|byte| *byte == b'\n');
+    for line in lines.skip(1) {
+        found.is_whole &= match read_name(line) {
+            Some(Name::Path(path)) => found.paths.insert(path),
+            Some(Name::Other) => true,
+            None => false,
+        };
     }
-    rest.starts_with('/').then_some(rest)
+    found
+}
+
+/// The name of a socket.
+enum Name<'a> {
+    /// One that it can be connected to by.
+    Path(&'a [u8]),
+    /// None, an abstract one, or that of a connection.
+    Other,
+}
+
+/// Reads a line; `None` when it is no line of the table, or its name no absolute path.
+fn read_name(line: &[u8]) -> Option<Name<'_>> {
+    let mut rest = line;
+    let mut is_connected = false;
+    for column in 0..COLUMNS {
+        rest = rest.trim_ascii_start();
+        let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        let (value, after) = rest.split_at(end);
+        let digits = if column == 0 { value.strip_suffix(b":")? } else { value };
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        is_connected |= column == STATE && value != UNCONNECTED.as_bytes();
+        rest = after;
+    }
+    match rest.strip_prefix(b" ") {
+        None | Some([b'@', ..]) => Some(Name::Other),
+        Some([]) => None,
+        Some(_) if is_connected => Some(Name::Other),
+        Some(path) => path.starts_with(b"/").then_some(Name::Path(path)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const HEADING: &str = "Num       RefCount Protocol Flags    Type St Inode Path\n";
+
+    #[track_caller]
+    fn check(lines: &[u8], paths: &[&[u8]], is_whole: bool) {
+        let table = [HEADING.as_bytes(), lines].concat();
+        let expected = SocketTable { paths: paths.iter().copied().collect(), is_whole };
+        assert_eq!(read_socket_table(&table), expected, "{}", String::from_utf8_lossy(lines));
+    }
+
     #[test]
     fn paths_are_found_and_other_names_are_not() {
-        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            00000000a: 00000002 00000000 00010000 0001 01 16111 /run/user/0/nvim.1.0\n\
-            00000000b: 00000003 00000000 00000000 0001 03 4711 /run/user/0/nvim.1.0\n\
+        let lines = b"00000000a: 00000002 00000000 00010000 0001 01 16111 /run/user/0/nvim.1.0\n\
+            00000000b: 00000003 00000000 00000000 0001 03  4711 /run/user/0/nvim.1.0\n\
             00000000c: 00000002 00000000 00010000 0001 01     7 @/tmp/.X11-unix/X0\n\
             00000000d: 00000003 00000000 00000000 0001 03 99999\n\
-            00000000e: 00000002 00000000 00010000 0001 01 12 relative\n\
-            00000000f: 00000002 00000000 00010000 0001 01 12 /tmp/with blanks  in it\n\
-            odd\n";
-        let found: Vec<&str> = listening_sockets(table).into_iter().collect();
-        assert_eq!(found, ["/run/user/0/nvim.1.0", "/tmp/with blanks  in it"]);
-        assert!(listening_sockets("").is_empty());
+            00000000e: 00000003 00000000 00000000 0001 03    12 relative\n\
+            00000000f: 00000002 00000000 00010000 0001 01    12 /tmp/with blanks  in it\n\
+            000000010: 00000002 00000000 00000000 0002 01    13 /tmp/\xff\xfe\n";
+        check(lines, &[b"/run/user/0/nvim.1.0", b"/tmp/with blanks  in it", b"/tmp/\xff\xfe"], true);
+        check(b"", &[], true);
+    }
+
+    #[test]
+    fn a_name_that_says_no_place_is_told() {
+        let line = |name: &str| format!("0000a: 00000002 00000000 00010000 0001 01 16111 {name}\n");
+        for name in ["relative", "./a", "../a", "/tmp/a\nb", "/tmp/a\n", "\n/tmp/a", "\n", "/tmp/a\n\n"] {
+            let table = HEADING.to_owned() + &line(name) + &line("/tmp/other");
+            let read = read_socket_table(table.as_bytes());
+            assert!(!read.is_whole, "{name:?}");
+            assert!(read.paths.contains(b"/tmp/other".as_slice()), "{name:?}");
+        }
+        // One of them was moved away.
+        check((line("/a") + &line("/a")).as_bytes(), &[b"/a"], false);
+        // There is more of it.
+        check(line("/a").trim_end().as_bytes(), &[b"/a"], false);
+        check(b"0000a: 00000002 0000\n", &[], false);
+        assert!(!read_socket_table(b"").is_whole);
     }
 }

@@ -4,6 +4,7 @@
 
 mod partial;
 mod repositories;
+mod sockets;
 mod targets;
 
 use std::collections::BTreeMap;

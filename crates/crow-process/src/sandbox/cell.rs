@@ -64,6 +64,10 @@ const VARIABLES_HIDDEN: [&str; 42] = [
     "ZELLIJ_SESSION_NAME",
 ];
 
+/// Said of a command that failed where it could use none.
+const SOCKETS_CLOSED: &str = "the command could use no Unix sockets: a program listens on one whose path cannot be told \
+                              (/proc/net/unix)";
+
 /// What holds one command.
 pub(crate) struct Cell {
     walls: Option<Walls>,
@@ -73,6 +77,8 @@ struct Walls {
     view: Option<View>,
     files: RulesetCreated,
     calls: Vec<BpfProgram>,
+    /// A socket of another program may be in sight, so there are none for the command.
+    is_socket_in_sight: bool,
 }
 
 impl Cell {
@@ -109,16 +115,17 @@ impl Cell {
             }
         });
         let files = files::rules(places.as_deref(), orders.network).map_err(broken)?;
+        let is_socket_in_sight = view.as_ref().is_some_and(View::shows_sockets);
         let rules = CallRules {
             network: orders.network,
-            unix_sockets_closed: view.is_none() || version < files::VERSION_WHOLE,
+            unix_sockets_closed: is_socket_in_sight || view.is_none() || version < files::VERSION_WHOLE,
             attributes_bounded: view.is_none(),
         };
         let calls = calls::filters(rules).map_err(broken)?;
         let calls = calls.ok_or("on this processor a command cannot be kept from sockets and mounts")?;
         // What a caller left open by mistake would be a way out.
         close_on_exec().map_err(broken)?;
-        Ok(Self { walls: Some(Walls { view, files, calls }) })
+        Ok(Self { walls: Some(Walls { view, files, calls, is_socket_in_sight }) })
     }
 
     /// Variables that the command does not get.
@@ -126,9 +133,14 @@ impl Cell {
         if self.walls.is_some() { &VARIABLES_HIDDEN } else { &[] }
     }
 
+    /// Says what else the command cannot do, for one that fails.
+    pub(crate) fn closed_besides(&self) -> Option<&'static str> {
+        self.walls.as_ref().filter(|walls| walls.is_socket_in_sight).map(|_| SOCKETS_CLOSED)
+    }
+
     /// Shuts this process in, and whatever comes of it.
     pub(crate) fn close(self) -> io::Result<()> {
-        let Some(Walls { view, files, calls }) = self.walls else { return Ok(()) };
+        let Some(Walls { view, files, calls, .. }) = self.walls else { return Ok(()) };
         // The other walls let nobody do this.
         if let Some(view) = &view {
             view.enter().map_err(|error| named("a mount name space", &error))?;

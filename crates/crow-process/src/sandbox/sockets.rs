@@ -3,13 +3,17 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
-    io::Read as _,
-    os::unix::fs::FileTypeExt as _,
+    io::{self, Read as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileTypeExt as _, MetadataExt as _},
+    },
     path::{Path, PathBuf},
 };
 
-use crow_core::{Network, listening_sockets};
+use crow_core::{Network, read_socket_table};
 use nix::unistd::{AccessFlags, access, geteuid};
 
 /// Folders that hold such sockets and nothing that a build needs; `$UID` is the person.
@@ -107,7 +111,7 @@ const TEMPORARY: [&str; 26] = [
 
 const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// More than a busy desktop has; what is left over are services that were started last.
+/// More than a busy desktop has.
 const SOCKETS_MAX: usize = 512;
 
 /// How much of a temporary folder, or of one that cannot be hidden whole, is looked at.
@@ -129,6 +133,9 @@ pub(super) struct HiddenPlaces {
     /// Empty for the command.
     pub(super) folders: BTreeSet<PathBuf>,
     pub(super) sockets: BTreeSet<PathBuf>,
+    /// Some program may listen at a place that is not among them: nothing but a command without Unix sockets keeps away
+    /// from that.
+    pub(super) is_partial: bool,
 }
 
 impl HiddenPlaces {
@@ -172,18 +179,38 @@ impl HiddenPlaces {
 
     /// Adds whatever some program of this machine listens on and this user may connect to.
     fn add_listening(&mut self, roots: &[String], network: Network) {
-        let table = socket_table();
+        let Some(table) = socket_table() else {
+            self.is_partial = true;
+            return;
+        };
+        let table = read_socket_table(&table);
+        self.is_partial |= !table.is_whole;
         let is_kept = |path: &Path| {
             let is_lookup =
                 network == Network::Open && RESOLVERS.iter().any(|folder| path.starts_with(folder));
             is_lookup || path.starts_with(USER_LOOKUPS) || roots.iter().any(|root| path.starts_with(root))
         };
-        for path in listening_sockets(&String::from_utf8_lossy(&table)) {
-            let Ok(path) = fs::canonicalize(path) else { continue };
+        for path in table.paths {
+            let path = match find_socket(Path::new(OsStr::from_bytes(path))) {
+                FoundSocket::Here(path) => path,
+                FoundSocket::Closed => continue,
+                FoundSocket::Elsewhere => {
+                    self.is_partial = true;
+                    continue;
+                }
+            };
             let is_known = self.folders.iter().any(|folder| path.starts_with(folder));
-            if self.sockets.len() < SOCKETS_MAX && !is_known && !is_kept(&path) && is_open_socket(&path) {
-                self.sockets.insert(path);
+            if !is_known && !is_kept(&path) {
+                self.add_socket(path);
             }
+        }
+    }
+
+    fn add_socket(&mut self, path: PathBuf) {
+        if self.sockets.len() < SOCKETS_MAX || self.sockets.contains(&path) {
+            self.sockets.insert(path);
+        } else {
+            self.is_partial = true;
         }
     }
 
@@ -193,7 +220,7 @@ impl HiddenPlaces {
             self.folders.iter().filter(|path| writable.contains(*path)).cloned().collect();
         for folder in uncovered {
             self.folders.remove(&folder);
-            self.sockets.extend(sockets_below(&folder));
+            self.add_sockets_below(folder);
         }
         // What is in an empty folder is gone already.
         let folders: Vec<PathBuf> = self.folders.iter().cloned().collect();
@@ -202,36 +229,55 @@ impl HiddenPlaces {
         self.folders.retain(|path| !is_below(path));
         self.sockets.retain(|path| !is_below(path));
     }
-}
 
-/// Reads the kernel's table; what is beyond the bound was opened last.
-fn socket_table() -> Vec<u8> {
-    let mut table = Vec::new();
-    let read =
-        fs::File::open("/proc/net/unix").and_then(|file| file.take(TABLE_BYTES_MAX).read_to_end(&mut table));
-    // Without the table the known places are hidden all the same.
-    if read.is_err() { Vec::new() } else { table }
+    fn add_sockets_below(&mut self, folder: PathBuf) {
+        let (mut open, mut n_left) = (vec![folder], ENTRIES_MAX);
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(n_left) {
+                n_left -= 1;
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                    Ok(kind) if kind.is_socket() => self.add_socket(entry.path()),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            self.is_partial |= n_left == 0;
+        }
+    }
 }
 
 /// Tens of thousands of sockets.
 const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-fn is_open_socket(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
-        && access(path, AccessFlags::W_OK).is_ok()
+/// Reads the kernel's table. The end of a longer one is missing, which its reader sees.
+fn socket_table() -> Option<Vec<u8>> {
+    let mut table = Vec::new();
+    let file = fs::File::open("/proc/net/unix").ok()?;
+    file.take(TABLE_BYTES_MAX).read_to_end(&mut table).ok()?;
+    Some(table)
 }
 
-fn sockets_below(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut open, mut n_left) = (Vec::new(), vec![folder.to_owned()], ENTRIES_MAX);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(n_left) {
-            n_left = n_left.saturating_sub(1);
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push(entry.path()),
-                Ok(kind) if kind.is_socket() && found.len() < SOCKETS_MAX => found.push(entry.path()),
-                Ok(_) | Err(_) => {}
-            }
+/// Where a socket is that was given a path once.
+enum FoundSocket {
+    Here(PathBuf),
+    /// There, but not for this user.
+    Closed,
+    /// It was moved, has a second name, or is gone: nothing tells which.
+    Elsewhere,
+}
+
+fn find_socket(path: &Path) -> FoundSocket {
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return FoundSocket::Closed,
+        Err(_) => return FoundSocket::Elsewhere,
+    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return FoundSocket::Elsewhere };
+    match fs::canonicalize(folder) {
+        Ok(folder) if found.file_type().is_socket() && found.nlink() == 1 => {
+            let may_connect = access(path, AccessFlags::W_OK).is_ok();
+            if may_connect { FoundSocket::Here(folder.join(name)) } else { FoundSocket::Closed }
         }
+        Ok(_) | Err(_) => FoundSocket::Elsewhere,
     }
-    found
 }

@@ -70,6 +70,11 @@ impl View {
         Ok(Self { writable, hidden, pinned, sealed, cwd: getcwd()? })
     }
 
+    /// Whether a socket of another program may be in sight.
+    pub(super) fn shows_sockets(&self) -> bool {
+        self.hidden.is_partial
+    }
+
     /// Changes the view of this process for good.
     pub(super) fn enter(&self) -> io::Result<()> {
         let (uid, gid) = (geteuid(), getegid());

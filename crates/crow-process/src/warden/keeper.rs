@@ -45,6 +45,7 @@ pub(super) fn keep(orders: &Orders, front: OwnedFd) -> ! {
         Ok(keeper) => match keeper.watch() {
             Ok(status) => {
                 keeper.clean();
+                keeper.explain(status);
                 ending::end_as(status)
             }
             Err(error) => {
@@ -66,6 +67,8 @@ struct Keeper {
     command: Pid,
     /// The repositories that were there when the command began.
     repositories: RepositorySurvey,
+    /// What the command could not do beside what the manual says.
+    closed_besides: Option<&'static str>,
 }
 
 /// Why a command never ran, and the exit code that says so.
@@ -97,9 +100,10 @@ impl Keeper {
             Confinement::Free | Confinement::ReadOnly => Ok(RepositorySurvey::default()),
         };
         let repositories = repositories.map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
-        let cell = Cell::build(orders, &repositories);
-        let command = start(orders, cell.map_err(|why| NotStarted { why, code: CODE_CANNOT })?)?;
-        Ok(Self { signals, front, command, repositories })
+        let cell = Cell::build(orders, &repositories).map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
+        let closed_besides = cell.closed_besides();
+        let command = start(orders, cell)?;
+        Ok(Self { signals, front, command, repositories, closed_besides })
     }
 
     /// Watches until the command has ended and nothing of it is left.
@@ -141,6 +145,13 @@ impl Keeper {
     /// Sets aside what nothing can keep a command from making.
     fn clean(&self) {
         self.repositories.set_aside_new().iter().for_each(|sentence| say(sentence));
+    }
+
+    /// Says what may have made the command fail.
+    fn explain(&self, status: WaitStatus) {
+        if !matches!(status, WaitStatus::Exited(_, 0)) {
+            self.closed_besides.iter().for_each(|sentence| say(sentence));
+        }
     }
 
     /// Buries the dead; gives how the command ended when it is among them.

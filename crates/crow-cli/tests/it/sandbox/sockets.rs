@@ -1,0 +1,94 @@
+//! Sockets of other programs whose place cannot be told, in a network name space in which there are no others.
+
+use std::process::{Command, Stdio};
+
+use super::{Place, binary, said};
+
+/// Listens in a folder as `$case` says and runs the rest, with the folder behind it.
+const LISTEN: &str = r#"
+use Socket;
+use Cwd;
+my ($case, $dir, @run) = @ARGV;
+my $root = getcwd;
+chdir $dir or die;
+my @open;
+sub at {
+    my ($path, $kind) = @_;
+    socket(my $s, AF_UNIX, $kind // SOCK_STREAM, 0) or die;
+    bind($s, pack_sockaddr_un($path)) or die "$path: $!";
+    listen($s, 9) if !$kind;
+    push @open, $s;
+}
+if ($case eq "plain") { at("$dir/s") }
+if ($case eq "relative") { at("s") }
+if ($case eq "datagram") { at("s", SOCK_DGRAM) }
+if ($case eq "renamed") { at("$dir/first"); rename("$dir/first", "$dir/s") or die }
+if ($case eq "renamed and made again") { at("$dir/a"); rename("$dir/a", "$dir/s") or die; at("$dir/a") }
+if ($case eq "a second name") { at("$dir/first"); link("$dir/first", "$dir/s") or die }
+if ($case eq "a link in its place") { at("$dir/a"); rename("$dir/a", "$dir/s") or die; symlink("/dev/null", "$dir/a") or die }
+if ($case eq "a line break") { at("$dir/a\nb") }
+if ($case eq "bytes") { at("$dir/\xff\xfe") }
+if ($case eq "many") { at("$dir/$_") for 1 .. 600 }
+chdir $root or die;
+exit(system(@run, $dir) >> 8);
+"#;
+
+/// Says what can be reached in a folder, and whether a socket of its own can be made.
+const REACH: &str = r#"
+use Socket;
+opendir(my $folder, $ARGV[0]) or die;
+for my $path (map { "$ARGV[0]/$_" } readdir $folder) {
+    for my $kind (SOCK_STREAM, SOCK_DGRAM) {
+        my $s;
+        my $reached = socket($s, AF_UNIX, $kind, 0) && connect($s, pack_sockaddr_un($path));
+        print "reached\n" if $reached;
+    }
+}
+my $s;
+my $own = socket($s, AF_UNIX, SOCK_STREAM, 0) && bind($s, pack_sockaddr_un("own")) && listen($s, 1);
+print $own ? "its own\n" : "none\n";
+socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or print "no pair\n";
+exit !$own;
+"#;
+
+/// What a command under the warden reaches of sockets that are there in this way.
+fn reached(case: &str, held: &[&str]) -> String {
+    let place = Place::new();
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "perl", "-e", LISTEN, case]).arg(&place.outside);
+    command.arg(binary()).arg("sandbox-exec").args(held);
+    if held != ["--free"] {
+        command.arg("--write").arg(&place.root);
+    }
+    command.args(["--", "perl", "-e", REACH]).current_dir(&place.root).stdin(Stdio::null());
+    said(&command.output().expect("it starts"))
+}
+
+const NOTE: &str = "crow-cli sandbox-exec: the command could use no Unix sockets: a program listens on one whose path cannot \
+                    be told (/proc/net/unix)\n";
+
+#[test]
+fn a_socket_whose_place_cannot_be_told_is_not_reached() {
+    for case in [
+        "relative",
+        "datagram",
+        "renamed",
+        "renamed and made again",
+        "a second name",
+        "a link in its place",
+        "a line break",
+        "many",
+    ] {
+        let free = reached(case, &["--free"]);
+        assert!(free.starts_with("reached\n"), "{case}: {free}");
+        assert_eq!(reached(case, &[]), format!("none\n{NOTE}"), "{case}");
+    }
+}
+
+#[test]
+fn where_each_place_can_be_told_a_command_has_sockets_of_its_own() {
+    for case in ["plain", "bytes"] {
+        assert!(reached(case, &["--free"]).starts_with("reached\n"), "{case}");
+        assert_eq!(reached(case, &[]), "its own\n", "{case}");
+    }
+}
