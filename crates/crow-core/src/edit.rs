@@ -281,12 +281,28 @@ fn line_start(file: &str, at: usize) -> usize {
 fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
     let places = exact::places(file, change)?;
     if !places.is_empty() {
+        check_indentation(file, &places, change)?;
         return Ok(Some(Hit { matcher: Matcher::Exact, places }));
     }
     match lines::hit(file, change)? {
         Some(hit) if hit.matcher < Matcher::Punctuation => Ok(Some(hit)),
         whole_lines => Ok(inline::hit(file, change)?.or(whole_lines)),
     }
+}
+
+/// Refuses a place that begins inside the indentation of a line when the old text is also found elsewhere as whole lines: it
+/// was indented by another amount than either, and which of them was meant is not known.
+fn check_indentation(file: &str, places: &[Place], change: Change<'_>) -> Result<(), EditRefusal> {
+    let (Occurrences::One, [Place { range, .. }]) = (change.occurrences, places) else { return Ok(()) };
+    let before = &file[line_start(file, range.start)..range.start];
+    let is_inside = change.old.starts_with([' ', '\t']) && !before.is_empty() && compare::is_blank(before);
+    if !is_inside {
+        return Ok(());
+    }
+    let mut starts = lines::starts_beside(file, change, range);
+    starts.push(range.start);
+    starts.sort_unstable();
+    check_places(file, &starts, change)
 }
 
 /// Refuses several places where one is meant, and more than one edit may change.

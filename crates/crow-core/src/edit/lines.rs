@@ -30,6 +30,19 @@ pub(super) fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRef
     Ok(Some(Hit { matcher, places: placed(&lines, &block, &alike)? }))
 }
 
+/// Finds where the old text also is, line by line, besides a place that it has.
+pub(super) fn starts_beside(file: &str, change: Change<'_>, place: &Range<usize>) -> Vec<usize> {
+    if is_blank(change.old) {
+        return Vec::new();
+    }
+    let block = Block::of(change);
+    let lines = Lines::of(file);
+    let first_solid = place.end - file[place.clone()].trim_start().len();
+    let starts = lines.starts(&block, change.occurrences).into_iter();
+    let texts = starts.map(|at| &lines.all[lines.solid[at]].text);
+    texts.filter(|text| !text.contains(&first_solid)).map(|text| text.start).collect()
+}
+
 /// Puts the new text in every place that does not overlap one before.
 fn placed(lines: &Lines<'_>, block: &Block<'_>, found: &[Found<'_>]) -> Result<Vec<Place>, EditRefusal> {
     let mut places = Vec::new();

@@ -378,3 +378,25 @@ fn the_difference_is_shown() {
     "#]],
     );
 }
+
+/// The old text is indented by another amount than the line that it is a part of, and than one that it is not.
+#[test]
+fn a_place_between_two_indentations_is_none() {
+    let ambiguous = |first: u32, second: u32| Err(EditRefusal::Ambiguous { lines: vec![first, second] });
+    let file = "if a:\n  go()\nif b:\n        go()\n";
+    assert_eq!(apply(file, "    go()", "    stop()", Occurrences::One), ambiguous(2, 4));
+    assert_eq!(apply(file, "    go()\n", "    stop()\n", Occurrences::One), ambiguous(2, 4));
+    // By tabs, in several lines, and before more of a line.
+    assert_eq!(apply("\t\tgo()\n    go()\n", "\tgo()", "\tstop()", Occurrences::One), ambiguous(1, 2));
+    let blocks = "{\n      a\n    b\n}\n{\n  a\nb\n}\n";
+    assert_eq!(apply(blocks, "    a\n    b", "    a\n    c", Occurrences::One), ambiguous(2, 6));
+    assert_eq!(
+        apply("        go() # 1\n  go()\n", "    go()", "    stop()", Occurrences::One),
+        ambiguous(1, 2)
+    );
+    // It is a whole line in one of them, or in none beside its own.
+    let landed = |file: &str, old: &str| apply(file, old, "x", Occurrences::One).map(|edited| edited.text);
+    assert_eq!(landed(file, "  go()\nif b:"), Ok("if a:\nx\n        go()\n".to_owned()));
+    assert_eq!(landed("  go()\n", " go()"), Ok(" x\n".to_owned()));
+    assert_eq!(landed("    go(1)\n  go(2)\n", "  go(1"), Ok("  x)\n  go(2)\n".to_owned()));
+}
