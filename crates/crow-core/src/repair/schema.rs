@@ -32,6 +32,7 @@ fn fit(schema: &Value, value: Value, place: &str) -> Fit {
     let value = alternative(schema, value, place)?;
     let value = typed(schema, value, place)?;
     let value = chosen(schema, value, place)?;
+    check_sign(schema, &value, place)?;
     match value {
         Value::Object(map) => object(schema, map, place).map(Value::Object),
         Value::Array(items) => array(&schema["items"], items, place).map(Value::Array),
@@ -128,6 +129,16 @@ fn chosen(schema: &Value, value: Value, place: &str) -> Fit {
     match (meant.next(), meant.next()) {
         (Some(choice), None) => Ok(choice.clone()),
         (Some(_), Some(_)) | (None, _) => Err(vec![must_be(schema, &value, place)]),
+    }
+}
+
+/// Refuses a negative number where none is allowed, which the tool itself might say in words of its own. Whatever else is too
+/// small or too large a tool takes for the least or the most it can do, and tells.
+fn check_sign(schema: &Value, value: &Value, place: &str) -> Fit<()> {
+    let is_below = |bound: &f64| value.as_f64().is_some_and(|number| number < 0.0 && 0.0 <= *bound);
+    match schema["minimum"].as_f64().filter(is_below) {
+        Some(minimum) => Err(vec![format!("`{place}` must be at least {minimum}, not {value}")]),
+        None => Ok(()),
     }
 }
 

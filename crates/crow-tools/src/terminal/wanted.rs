@@ -127,7 +127,12 @@ fn seconds(wanted: f64) -> Result<Duration, Refusal> {
     if wanted <= 0.0 {
         return Err(refuse());
     }
-    Duration::try_from_secs_f64(wanted.min(f64::from(TIMEOUT_S_MAX))).map_err(|_| refuse())
+    if wanted > f64::from(TIMEOUT_S_MAX) {
+        let why =
+            format!("`timeout` is in seconds and may be at most {TIMEOUT_S_MAX}; for what takes longer");
+        return Err(Refusal(format!("{why} leave it out, or set background")));
+    }
+    Duration::try_from_secs_f64(wanted).map_err(|_| refuse())
 }
 
 /// How the model is told of the parameters.

@@ -245,7 +245,7 @@ async fn pages() {
         {"file_path":"file","offset":0,"limit":1}
           Done:      1	text
         {"file_path":"file","offset":-1,"limit":1}
-          Failed: the arguments do not fit: invalid value: integer `-1`, expected usize
+          Failed: `read` was not run: `offset` must be at least 1, not -1
         {"file_path":"file","offset":1,"limit":0}
           Done:      1	text
         {"file_path":"file","offset":1.5,"limit":1}
@@ -334,7 +334,7 @@ async fn patterns_to_search_for() {
           Done: file:1: text
           (the first 1 lines; there are more, use a narrower pattern or path)
         {"pattern":".","limit":-1}
-          Failed: the arguments do not fit: invalid value: integer `-1`, expected usize
+          Failed: `grep` was not run: `limit` must be at least 1, not -1
         {"pattern":".","limit":1000000000.0}
           Done: file:1: text
           fixed:1: fixed
@@ -342,7 +342,7 @@ async fn patterns_to_search_for() {
           Done: file:1: text
           fixed:1: fixed
         {"pattern":".","context":-1}
-          Failed: the arguments do not fit: invalid value: integer `-1`, expected usize
+          Failed: `grep` was not run: `context` must be at least 0, not -1
         {"pattern":".","output":"all"}
           Failed: `grep` was not run: `output` must be one of "lines", "files", "count", not the string "all"
         {"pattern":".","include":"["}

@@ -260,6 +260,27 @@ fn a_hostile_schema_ends() {
 }
 
 #[test]
+fn a_negative_number_is_refused_where_there_is_none() {
+    let schema = json!({"properties": {
+        "offset": {"type": "integer", "minimum": 1}, "context": {"type": ["integer", "null"], "minimum": 0},
+        "lines": {"type": "array", "items": {"type": "number", "minimum": 0.5}}, "shift": {"type": "integer", "minimum": -5},
+    }});
+    let why = |name: &str, value: Value| {
+        let map = [(name.to_owned(), value)].into_iter().collect();
+        check_against(&schema, &map).err().unwrap_or_else(|| "fits".to_owned())
+    };
+    assert_eq!(why("offset", json!(-1)), "`offset` must be at least 1, not -1");
+    assert_eq!(why("offset", json!("-1")), "`offset` must be at least 1, not -1");
+    assert_eq!(why("context", json!(-3)), "`context` must be at least 0, not -3");
+    assert_eq!(why("lines", json!([1, -0.1])), "`lines[1]` must be at least 0.5, not -0.1");
+    for (name, value) in
+        [("offset", json!(0)), ("context", json!(null)), ("shift", json!(-9)), ("lines", json!([0]))]
+    {
+        assert_eq!(why(name, value), "fits", "{name}");
+    }
+}
+
+#[test]
 fn paths_that_were_not_escaped() {
     let rows = [
         ("file_path", json!("C:\new\test.txt")),

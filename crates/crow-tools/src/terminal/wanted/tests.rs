@@ -30,7 +30,7 @@ fn what_is_wanted() {
             json!({"job": "job-2"}),
             json!({"reset": true}),
             json!({"reset": true, "job": "job-1", "command": ""}),
-            json!({"reset": true, "command": "make", "timeout": 99_999_999}),
+            json!({"reset": true, "command": "make", "timeout": 3600}),
         ],
         &expect![[r#"
             Start(Start { command: "make", cwd: None, timeout: Some(7s), need: Nothing, ground: Fore })
@@ -60,6 +60,9 @@ fn what_is_refused() {
             json!({"command": "ls", "job": "job-1"}),
             json!({"command": "ls", "timeout": 0}),
             json!({"command": "ls", "timeout": -5}),
+            json!({"command": "ls", "timeout": 3600.5}),
+            json!({"command": "ls", "timeout": 120_000}),
+            json!({"command": "", "is_input": true, "timeout": 1e300}),
             json!({"command": "ls", "cwd": "a\u{0}"}),
             json!({"command": "1", "is_input": true, "cwd": "a"}),
             json!({"command": "l\u{0}s"}),
@@ -76,6 +79,9 @@ fn what_is_refused() {
             ! `job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run a new command
             ! `timeout` must be more than 0 seconds, not 0
             ! `timeout` must be more than 0 seconds, not -5
+            ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
+            ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
+            ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
             ! `cwd` holds a zero byte, which no path can
             ! `cwd` is the folder of a new command; a job stays in its own
             ! `command` holds a zero byte, which no command can
