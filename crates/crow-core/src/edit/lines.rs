@@ -178,7 +178,14 @@ impl<'a> Block<'a> {
     fn of(change: Change<'a>) -> Self {
         let old = block_lines(change.old);
         let is_deletion = change.new.is_empty() && change.old.ends_with('\n');
-        let new = if is_deletion { Vec::new() } else { block_lines(change.new) };
+        let new = match () {
+            () if is_deletion => Vec::new(),
+            // Whether a last line is ended makes no difference; a blank line behind it does.
+            () if !change.old.ends_with('\n') && ends_in_blank_line(change.new) => {
+                change.new.split('\n').map(without_ending).collect()
+            }
+            () => block_lines(change.new),
+        };
         // One line on each side is left over, so that there is always a line to take the place of a line.
         let n_same_max = old.len().min(new.len()).saturating_sub(1);
         let pairs = old.iter().zip(&new).take(n_same_max);
@@ -256,6 +263,11 @@ fn plain_indent(line: &str) -> Cow<'_, str> {
     let rest = line.trim_start();
     let indent = &line[..line.len() - rest.len()];
     if indent.is_ascii() { Cow::Borrowed(line) } else { Cow::Owned(compare::folded(indent) + rest) }
+}
+
+fn ends_in_blank_line(text: &str) -> bool {
+    let mut lines = text.rsplit('\n');
+    lines.next() == Some("") && lines.next().is_some_and(is_blank)
 }
 
 /// The lines of a text; whether the last one is ended makes no difference.

@@ -400,3 +400,34 @@ fn a_place_between_two_indentations_is_none() {
     assert_eq!(landed("  go()\n", " go()"), Ok(" x\n".to_owned()));
     assert_eq!(landed("    go(1)\n  go(2)\n", "  go(1"), Ok("  x)\n  go(2)\n".to_owned()));
 }
+
+/// By whole lines as letter by letter: what follows the last line of the old text stays behind that of the new one.
+#[test]
+fn blank_lines_at_the_end_of_the_new_text_are_kept() {
+    let file = "{\n    a(\"x\", 1);\n}\nb\n";
+    for (new, end) in [
+        ("    c();", ""),
+        ("    c();\n\n", "\n\n"),
+        ("    c();\n    d();\n\n", "\n    d();\n\n"),
+        ("    c();\n\n\n", "\n\n\n"),
+        ("    c();\r\n\r\n", "\n\n"),
+    ] {
+        for (old, is_ended) in [
+            ("    a(\"x\", 1);", false),
+            ("    a(\"x\", 1); ", false),
+            ("    a(\"x\",  1);", false),
+            ("    a(“x”, 1);", false),
+            ("    a(\"x\", 1);\n", true),
+            ("    a(\"x\", 1); \n", true),
+            ("    a(\"x\",  1);\n", true),
+            ("    a(“x”, 1);\n", true),
+        ] {
+            // One end of a line stands for the one that the old text has.
+            let (new, end) = if is_ended { (format!("{new}\n"), end) } else { (new.to_owned(), end) };
+            let edited = apply(file, old, &new, Occurrences::One).map(|edited| edited.text);
+            assert_eq!(edited, Ok(format!("{{\n    c();{end}\n}}\nb\n")), "{old:?} {new:?}");
+        }
+    }
+    let at_end = |old: &str, new: &str| apply("a", old, new, Occurrences::One).map(|edited| edited.text);
+    assert_eq!(at_end(" a", "b\n\n"), Ok("b\n\n".to_owned()));
+}
