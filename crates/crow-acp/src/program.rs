@@ -150,14 +150,19 @@ async fn message(
         let text = String::from_utf8_lossy(&line);
         let text = text.trim();
         let may_be_message = is_whole && text.starts_with('{');
+        let start: String = text.chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX).collect();
         if may_be_message && babble.is_message(text) {
+            // What comes before the first answer may be meant for anybody.
+            if !babble.has_answered {
+                babble.has_messages = true;
+                babble.add(start);
+            }
             return Some(Ok(text.to_owned()));
         }
         if !may_be_message {
             babble.n_bytes += line.len() as u64;
         }
         if !text.is_empty() {
-            let start: String = text.chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX).collect();
             tracing::info!("an agent said what is no message: {start}");
             // The first one tells as much as all of them.
             drop(stray.set(start.clone()));
@@ -169,10 +174,12 @@ async fn message(
     }
 }
 
-/// What an agent printed that is no message, until it has answered for the first time.
+/// What an agent printed that is no answer, until it has answered for the first time.
 #[derive(Debug, Default)]
 struct Babble {
     has_answered: bool,
+    /// Some of it has the shape of a message, as notifications of another protocol have.
+    has_messages: bool,
     n_lines: usize,
     n_bytes: u64,
     first: Vec<String>,
@@ -217,6 +224,9 @@ impl Babble {
         let said = self.first.join("; ");
         let why = match self.n_lines {
             1 => format!("it printed {} bytes that are no message of the protocol: {said}", self.n_bytes),
+            n if self.has_messages => {
+                format!("it printed {n} lines, and none answers `initialize`; the first: {said}")
+            }
             n => format!("it printed {n} lines, and none is a message of the protocol; the first: {said}"),
         };
         Some(io::Error::new(io::ErrorKind::InvalidData, why))

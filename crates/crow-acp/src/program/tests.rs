@@ -75,7 +75,7 @@ async fn a_program_that_speaks_no_protocol_is_given_up() {
 
 #[tokio::test]
 async fn a_banner_is_passed_by() {
-    let banner = "Welcome\n".repeat(19);
+    let banner = "Welcome\n".repeat(18);
     let asks = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
     check(
         &format!("{banner}{asks}\n{ANSWER}\n{}{ANSWER}", "said too much\n".repeat(500)),
@@ -92,9 +92,39 @@ async fn a_banner_is_passed_by() {
         &format!("{banner}{asks}\none more\n{ANSWER}"),
         &expect![[r#"
             {"jsonrpc":"2.0","id":1,"method":"x"}
-            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: Welcome; Welcome; Welcome
+            ! InvalidData: it printed 20 lines, and none answers `initialize`; the first: Welcome; Welcome; Welcome
             Some("Welcome")
         "#]],
     )
     .await;
+}
+
+/// Programs of other protocols notify and ask as well: before the first answer that counts like any other line.
+#[tokio::test]
+async fn messages_without_an_answer_are_given_up() {
+    let notice = r#"{"jsonrpc":"2.0","method":"window/logMessage","params":{}}"#;
+    let asks = r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#;
+    for line in [notice, asks, "{ no JSON"] {
+        let printed = format!("{line}\n").repeat(40);
+        let (mut stdout, stray, mut babble) =
+            (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+        for _ in 0..BABBLE_LINES_MAX {
+            assert_eq!(message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap(), line);
+        }
+        let error = message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err().to_string();
+        let expected =
+            format!("it printed 20 lines, and none answers `initialize`; the first: {line}; {line}; {line}");
+        assert_eq!(error, expected);
+        assert_eq!(stray.get(), None);
+    }
+    // Behind the answer there may be any number.
+    let printed = format!("{ANSWER}\n{}", format!("{notice}\n").repeat(100));
+    let (mut stdout, stray, mut babble) =
+        (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+    let mut n_read = 0;
+    while let Some(read) = message(&mut stdout, &stray, &mut babble).await {
+        read.unwrap();
+        n_read += 1;
+    }
+    assert_eq!(n_read, 101);
 }

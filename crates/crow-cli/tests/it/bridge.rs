@@ -140,10 +140,11 @@ fn resident(server: &Server) -> u64 {
 #[tokio::test]
 async fn a_client_that_does_not_read_stops_the_agent() {
     // Says so in a file for every hundred megabytes that somebody took.
-    let script = "for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
+    let script = "echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}'; for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
     let server = Server::to_script(script);
     let mut client = server.client().await;
     // Its first words have come, and it is stopped long before it has said all.
+    client.hear().await;
     check(&client.hear().await[..4], &expect!["{{{{"]);
     let leaving = tokio::task::spawn_blocking(move || {
         server.wait_until_it_rests();
