@@ -164,9 +164,12 @@ impl<'a> Sieve<'a> {
 
     fn begin(&mut self, held: String, say: &mut impl FnMut(ModelEvent<'_>)) {
         let words = held.trim_start();
-        if let Some(rest) = words.strip_prefix(THOUGHT_TAG) {
+        // However the text is cut, so many blanks are the same.
+        if held.len() - words.len() >= BLANKS_LEN_MAX {
+            self.read_calls(&held, say);
+        } else if let Some(rest) = words.strip_prefix(THOUGHT_TAG) {
             self.think(Thinking::default(), rest, say);
-        } else if THOUGHT_TAG.starts_with(words) && held.len() < BLANKS_LEN_MAX {
+        } else if THOUGHT_TAG.starts_with(words) {
             self.state = State::Beginning(held);
         } else {
             self.read_calls(&held, say);

@@ -236,3 +236,26 @@ fn the_end_of_a_thought_is_the_same_however_it_is_cut() {
             Nothing"#]],
     );
 }
+
+/// Where blanks become too many does not depend on how they come.
+#[test]
+fn many_blanks_before_a_thought_are_the_same_however_they_are_cut() {
+    let conversation = conversation("nothing");
+    let come_to = |text: &str, len| {
+        let heard = heard(Takes::WholeReplies, &pieces(text, len), Ended::Normally, &conversation);
+        (heard.text, heard.end)
+    };
+    for n_blanks in BLANKS_LEN_MAX - 9..BLANKS_LEN_MAX + 3 {
+        for rest in [
+            "<think>x</think>{\"name\":\"read\",\"arguments\":{}}",
+            "{\"name\":\"tasks\",\"arguments\":{}}",
+            "<th",
+        ] {
+            let text = " ".repeat(n_blanks) + rest;
+            let whole = come_to(&text, usize::MAX);
+            for len in [1, 7, BLANKS_LEN_MAX, n_blanks] {
+                assert_eq!(come_to(&text, len), whole, "{n_blanks} {rest:?} {len}");
+            }
+        }
+    }
+}
