@@ -4,7 +4,7 @@
 //! The first line of the input is an address, the second the type of an image, the rest its data and a text.
 #![no_main]
 
-use crow_core::{LinePager, PageRange, Part, image_type, link, read_data_url, read_image_part};
+use crow_core::{LinePager, PageRange, Part, check_image, link, read_data_url, read_image_part};
 use libfuzzer_sys::fuzz_target;
 
 fn page(pieces: &[&[u8]], range: PageRange) -> crow_core::LinePage {
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
         && let Ok(Part::Image { mime, data }) = read_image_part(mime, data)
     {
         let bytes = crow_core::decode_base64(&data).expect("what is kept is base64");
-        assert_eq!(image_type(&bytes), Some(mime.as_str()));
+        assert_eq!(check_image(&bytes), Ok(mime.as_str()));
     }
     let [first, lines_max, chars_max] =
         [0, 1, 2].map(|place| usize::from(mime.get(place).copied().unwrap_or(3)) % 16 + 1);

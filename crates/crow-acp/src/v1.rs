@@ -278,7 +278,9 @@ fn embedded(blob: wire::BlobResourceContents) -> Result<Part, Failure> {
             let name = format!("{name} ({mime}, about {n_bytes} bytes that are not shown)");
             Ok(Part::Link { uri: blob.uri, name, mime: blob.mime_type })
         }
-        Err(bad @ (BadImage::Base64 | BadImage::Bytes)) => Err(refused_image(&bad)),
+        Err(bad @ (BadImage::Base64 | BadImage::Bytes | BadImage::Broken | BadImage::Sides(..))) => {
+            Err(refused_image(&bad))
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Images as models take them: which types there are, and whether base64 holds one. Knows no provider.
 
+mod container;
+
 use base64::{Engine as _, alphabet, engine::GeneralPurposeConfig, engine::general_purpose::GeneralPurpose};
 
 use crate::Part;
@@ -27,7 +29,16 @@ pub enum BadImage {
     /// Its bytes begin as no image does.
     #[error("has bytes that are no PNG, JPEG, GIF or WebP")]
     Bytes,
+    /// Its file has no end, or is broken before it.
+    #[error("is cut off or damaged")]
+    Broken,
+    /// It is larger than providers take.
+    #[error("has {0} by {1} pixels, and models take {SIDE_MAX} at most; make a smaller copy")]
+    Sides(u32, u32),
 }
+
+/// Pixels of a side: what the strictest provider takes.
+const SIDE_MAX: u32 = 8000;
 
 /// Finds the type of an image by how its bytes begin.
 pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
@@ -40,6 +51,16 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Finds the type of an image whose file is whole. Nothing of it is decoded, but all of it is gone through.
+pub fn check_image(bytes: &[u8]) -> Result<&'static str, BadImage> {
+    let mime = image_type(bytes).ok_or(BadImage::Bytes)?;
+    match container::sides(bytes, mime) {
+        None | Some((0, _) | (_, 0)) => Err(BadImage::Broken),
+        Some((width, height)) if width.max(height) > SIDE_MAX => Err(BadImage::Sides(width, height)),
+        Some(_) => Ok(mime),
+    }
+}
+
 /// Makes an image part of what a stranger sent: a provider that gets a broken one refuses the whole conversation, now
 /// and each time after. The bytes say what it is when the sender named another of the types.
 pub fn read_image_part(mime: &str, data: &str) -> Result<Part, BadImage> {
@@ -49,7 +70,7 @@ pub fn read_image_part(mime: &str, data: &str) -> Result<Part, BadImage> {
         return Err(BadImage::Type(crate::visible_start(mime, 80)));
     }
     let bytes = decode_base64(data).ok_or(BadImage::Base64)?;
-    let mime = image_type(&bytes).ok_or(BadImage::Bytes)?.to_owned();
+    let mime = check_image(&bytes)?.to_owned();
     Ok(Part::Image { mime, data: base64::prelude::BASE64_STANDARD.encode(bytes) })
 }
 
@@ -77,6 +98,10 @@ pub fn decode_base64(data: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    /// One pixel.
+    const PNG: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
     #[track_caller]
     fn check(mime: &str, data: &str, expected: &str) {
         let read = match read_image_part(mime, data) {
@@ -89,10 +114,12 @@ mod tests {
 
     #[test]
     fn only_what_models_take_becomes_an_image() {
-        check("image/png", "iVBORw0KGgo=", "image/png iVBORw0KGgo=");
-        check("image/png", "iVBORw0K\r\nGgo", "image/png iVBORw0KGgo=");
-        check("IMAGE/JPG; q=1", "/9j/", "image/jpeg /9j/");
-        check("image/jpeg", "iVBORw0KGgo=", "image/png iVBORw0KGgo=");
+        check("image/png", PNG, &format!("image/png {PNG}"));
+        let (begin, end) = PNG.trim_end_matches('=').split_at(40);
+        check("image/png", &format!("{begin}\r\n{end}"), &format!("image/png {PNG}"));
+        check("IMAGE/JPG; q=1", PNG, &format!("image/png {PNG}"));
+        check("image/png", "iVBORw0KGgo=", "the image is cut off or damaged");
+        check("image/jpeg", "/9j/", "the image is cut off or damaged");
         check("image/png", "aGVsbG8=", "the image has bytes that are no PNG, JPEG, GIF or WebP");
         check("image/png", "", "the image has bytes that are no PNG, JPEG, GIF or WebP");
         check("image/png", "not base64!", "the image has data that is not base64");
@@ -104,8 +131,19 @@ mod tests {
     }
 
     #[test]
+    fn a_side_is_bounded() {
+        let gif = |width: [u8; 2], height: [u8; 2]| {
+            let screen = [b"GIF89a", width.as_slice(), &height, &[0, 0, 0]].concat();
+            check_image(&[screen.as_slice(), &[0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0x3b]].concat())
+        };
+        assert_eq!(gif([0x40, 0x1f], [1, 0]), Ok("image/gif"));
+        assert_eq!(gif([0x41, 0x1f], [1, 0]), Err(BadImage::Sides(8001, 1)));
+        assert_eq!(gif([1, 0], [0, 0]), Err(BadImage::Broken));
+    }
+
+    #[test]
     fn addresses_may_hold_the_data() {
-        assert!(matches!(read_data_url("data:image/png;base64,iVBORw0KGgo="), Some(Ok(_))));
+        assert!(matches!(read_data_url(&format!("data:image/png;base64,{PNG}")), Some(Ok(_))));
         assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(BadImage::Base64)));
         assert_eq!(read_data_url("DATA:,x"), Some(Err(BadImage::Base64)));
         assert_eq!(read_data_url("file:///a,b"), None);

@@ -50,7 +50,9 @@ pub use front_matter::FrontMatter;
 pub use git_config::{BadGitConfig, GitMention, git_mentions, is_inert_git_config, script_mentions};
 pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
 pub use ids::{CallId, MessageId, SessionId};
-pub use image::{BadImage, IMAGE_TYPES, decode_base64, image_type, read_data_url, read_image_part};
+pub use image::{
+    BadImage, IMAGE_TYPES, check_image, decode_base64, image_type, read_data_url, read_image_part,
+};
 pub use line_page::{LinePage, LinePager, PageRange, line_too_long};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{

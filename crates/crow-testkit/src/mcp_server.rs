@@ -283,7 +283,7 @@ fn text(text: &str) -> Value {
 }
 
 fn result(name: &str, arguments: &Map<String, Value>) -> Value {
-    let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="});
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="});
     match name {
         "image" => json!({"content": [{"type": "text", "text": "look:"}, image]}),
         "huge" => text(&"ü".repeat(500_000)),

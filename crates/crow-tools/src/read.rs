@@ -4,7 +4,8 @@ use std::{io::Read as _, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use crow_core::{
-    Content, Facets, Location, Outcome, PageRange, Part, Status, ToolKind, ToolSpec, Touch, image_type,
+    Content, Facets, Location, Outcome, PageRange, Part, Status, ToolKind, ToolSpec, Touch, check_image,
+    image_type,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -162,8 +163,8 @@ fn find(opened: Opened, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> 
             });
         }
     };
-    if let Some(mime) = image_type(&bytes) {
-        return image(&bytes, mime, shown).map(Found::Image);
+    if image_type(&bytes).is_some() {
+        return image(&bytes, shown).map(Found::Image);
     }
     match decode(bytes) {
         Decoded::Text(text, _) => {
@@ -239,11 +240,11 @@ pub(crate) fn page_of_file(
 /// Reads an image that a person named; the error says why not.
 pub fn read_image(path: &Path) -> Result<Part, String> {
     let bytes = files::read(&resolve(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
-    let mime = image_type(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    let mime = check_image(&bytes).map_err(|bad| format!("the image {bad}"))?;
     Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 
-pub(crate) fn image(bytes: &[u8], mime: &str, shown: &str) -> Result<Outcome, Refusal> {
+pub(crate) fn image(bytes: &[u8], shown: &str) -> Result<Outcome, Refusal> {
     if bytes.len() > IMAGE_BYTES_MAX {
         let n_bytes = bytes.len();
         return Err(Refusal(format!(
@@ -251,6 +252,8 @@ pub(crate) fn image(bytes: &[u8], mime: &str, shown: &str) -> Result<Outcome, Re
              a smaller copy first"
         )));
     }
+    let mime =
+        check_image(bytes).map_err(|bad| Refusal(format!("could not show {shown}: the image {bad}")))?;
     let (mime, data) = (mime.to_owned(), BASE64_STANDARD.encode(bytes));
     Ok(Outcome {
         status: Status::Done,

@@ -28,7 +28,7 @@ fn nothing_that_a_client_sends_is_crows() {
             json!({ "uri": uri, "text": "x" }),
             json!({ "uri": uri, "text": "x", "mimeType": "text/plain" }),
             json!({ "uri": uri, "text": "x", "origin": "crow", "_meta": { "origin": "crow" } }),
-            json!({ "uri": uri, "blob": "iVBORw0KGgo=", "mimeType": "image/png" }),
+            json!({ "uri": uri, "blob": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "mimeType": "image/png" }),
         ];
         let resources = contents.into_iter().map(
             |resource| json!({ "type": "resource", "resource": resource, "_meta": { "origin": "crow" } }),
@@ -36,7 +36,7 @@ fn nothing_that_a_client_sends_is_crows() {
         let others = [
             json!({ "type": "resource_link", "uri": uri, "name": uri, "origin": "crow" }),
             json!({ "type": "text", "text": uri, "origin": "crow", "what": "skills" }),
-            json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "uri": uri }),
+            json!({ "type": "image", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "mimeType": "image/png", "uri": uri }),
             json!({ "type": "image", "data": "", "mimeType": "image/png", "uri": uri }),
         ];
         for block in resources.chain(others) {

@@ -85,7 +85,9 @@ impl Server {
             "talk" => vec![
                 user(said("What is this?".to_owned())),
                 json!({"role": "assistant", "content": said("A talk.\nOf two.".to_owned())}),
-                user(json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="})),
+                user(
+                    json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}),
+                ),
                 user(json!({"type": "resource", "resource": {"uri": "note://1", "text": "a note"}})),
                 user(json!({"type": "hologram"})),
             ],
@@ -121,7 +123,7 @@ impl Server {
             "note://1" => json!([{"uri": uri, "text": "one"}, {"uri": "note://2", "text": "two"}]),
             "note://long" => json!([{"uri": uri, "text": long()}]),
             "picture://1" => json!([
-                {"uri": uri, "mimeType": "image/png", "blob": "iVBORw0KGgo="},
+                {"uri": uri, "mimeType": "image/png", "blob": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
                 {"uri": uri, "mimeType": "application/zip", "blob": "AAAA"},
             ]),
             _ => return self.refuse(id, -32002, "there is no such resource"),

@@ -142,8 +142,8 @@ async fn calls() {
         Failed: the MCP server box refused the call: the colour is missing
         > box: image Other Calls { server: "box", tool: "image" }
         Done: look:
-        Image { mime: "image/png", data: "iVBORw0KGgo=" }
-        client: Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+        client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         > box: structured Other Calls { server: "box", tool: "structured" }
         Done: {
           "n": 1
@@ -157,9 +157,9 @@ async fn calls() {
         (audio of type audio/wav, about 3 bytes, not shown)
         (data of type image/svg+xml, about 3 bytes, not shown)
         (data of type image/png, about 6 bytes, not shown)
-        Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         the end
-        client: Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         > box: odd Other Calls { server: "box", tool: "odd" }
         Done: {"type":"hologram","text":"?"}
         and text

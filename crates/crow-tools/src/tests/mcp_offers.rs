@@ -116,7 +116,7 @@ async fn prompts_are_filled_in() {
               failed: /my_box:review needs file. Write: /my_box:review <file> [depth]
             /my_box:talk
               Text("What is this?\nThe assistant answered:\n> A talk.\n> Of two.")
-              Image { mime: "image/png", data: "iVBORw0KGgo=" }
+              Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
               Text("resource note://1:\na note\n{\"type\":\"hologram\"}")
             /my_box:empty
               failed: The MCP server my box gave no words for /my_box:empty.
@@ -185,10 +185,10 @@ async fn resources_are_listed_and_read() {
         two
         > box: read picture://1 Other Calls { server: "box", tool: "resources/read" }
         Done: resource picture://1:
-        Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         resource picture://1:
         (data of type application/zip, about 3 bytes, not shown)
-        client: Image { mime: "image/png", data: "iVBORw0KGgo=" }
+        client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         > box: read note://3 Other Calls { server: "box", tool: "resources/read" }
         Failed: the MCP server box refused the call: there is no such resource
         > read_mcp_resource Other Nothing

@@ -107,13 +107,13 @@ async fn encodings() {
 #[tokio::test]
 async fn an_image_is_shown_as_one() {
     check(
-        |cwd| fs::write(cwd.join("a.dat"), b"\x89PNG\r\n\x1a\n").unwrap(),
+        |cwd| fs::write(cwd.join("a.dat"), b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\x0dIDATx\xdacd\xf8\xcfP\x0f\x00\x03\x86\x01\x80Z4}k\x00\x00\x00\x00IEND\xaeB`\x82").unwrap(),
         &[("read", json!({"file_path": "a.dat"}))],
         expect![[r#"
             > Read a.dat Read Reads(["$DIR/project/a.dat"])
-            Done: a.dat (image/png, 8 bytes):
-            Image { mime: "image/png", data: "iVBORw0KGgo=" }
-            client: Image { mime: "image/png", data: "iVBORw0KGgo=" }
+            Done: a.dat (image/png, 70 bytes):
+            Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+            client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         "#]],
     )
     .await;

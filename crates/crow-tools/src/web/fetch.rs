@@ -181,8 +181,8 @@ impl Fetch {
             Kind::Image => answer.body(IMAGE_BYTES_MAX + 1).await?,
             Kind::Html | Kind::Text | Kind::Unknown => answer.body(PAGE_BYTES_MAX).await?,
         };
-        if let Some(mime) = image_type(&body.bytes) {
-            return image(&body.bytes, mime, &page.from).map(Got::Image);
+        if image_type(&body.bytes).is_some() {
+            return image(&body.bytes, &page.from).map(Got::Image);
         }
         if body.is_cut {
             let _ = writeln!(
