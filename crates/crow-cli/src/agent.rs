@@ -121,6 +121,7 @@ pub(crate) fn equipment(settings: &Settings) -> Equipment {
     Equipment {
         spill_dir: spill_dir(settings),
         terminals: settings.terminals,
+        shell: settings.shell.clone(),
         warden: warden(settings),
         soft_limit: None,
         web: settings.web.clone(),

@@ -11,7 +11,7 @@ use crow_core::SandboxSupport;
 use crow_model::{Http, Listing, ModelSettings, Server, check_key, list_models};
 use crow_process::{StandingRules, Warden};
 use crow_store::{Address, Salvaged, Store, salvage};
-use crow_tools::{McpHome, McpServers, Tools};
+use crow_tools::{McpHome, McpServers, Shell, Tools};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -23,12 +23,10 @@ use crate::{
     init,
     privacy::{self, Exposed},
     providers::{self, LIST_WAIT},
-    settings::{Environment, MCP_AUTH_DIR, Settings},
+    settings::{Environment, MCP_AUTH_DIR, Settings, usual_shell},
     table,
 };
 
-/// What runs every command.
-const SHELL: &str = "/bin/sh";
 /// A server that starts over a slow network is there within that.
 const SERVERS_WAIT_MAX: Duration = Duration::from_secs(30);
 
@@ -97,6 +95,7 @@ pub(crate) async fn run(
 ) -> Result<(), Exit> {
     let mut report = Report { out, is_json: args.json, findings: Vec::new() };
     let loaded = Settings::load(dir, env);
+    let shell = loaded.as_ref().map_or_else(|_| usual_shell(env), |(settings, _)| settings.shell.clone());
     if args.salvage {
         let (settings, _) = loaded?;
         return saved(&settings.database, report.out);
@@ -127,7 +126,7 @@ pub(crate) async fn run(
             old_folder(dir, env, &mut report)?;
         }
     }
-    machine(&mut report).await?;
+    machine(&shell, &mut report).await?;
     finish(report)
 }
 
@@ -309,11 +308,13 @@ fn agents<W: Write>(settings: &Settings, place: &Place<'_>, report: &mut Report<
     Ok(())
 }
 
-async fn machine<W: Write>(report: &mut Report<'_, W>) -> Result<(), Exit> {
-    let shell = Path::new(SHELL);
-    let finding = match shell.exists() {
-        true => (State::Ok, format!("{SHELL} runs commands")),
-        false => (State::Problem, format!("there is no {SHELL}, which runs every command; install a shell")),
+async fn machine<W: Write>(shell: &Shell, report: &mut Report<'_, W>) -> Result<(), Exit> {
+    let (name, program) = (shell.name(), shell.program());
+    let finding = match Path::new(program).exists() {
+        true => (State::Ok, format!("{name} runs commands")),
+        false => {
+            (State::Problem, format!("there is no {program}, which runs every command; install a shell"))
+        }
     };
     report.add(Finding::new("shell", finding.0, finding.1))?;
     let support = match about().program {

@@ -19,12 +19,12 @@ use crow_agent::WorkflowSettings;
 use crow_core::{AgentServer, Hook, McpServer, Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::ModelSettings;
 use crow_store::Address;
-use crow_tools::{Terminals, WebAccess};
+use crow_tools::{Shell, Terminals, WebAccess};
 
 pub(crate) use self::{
     error::{ConfigError, Warning},
     known::nearest,
-    load::RepositoryReader,
+    load::{RepositoryReader, usual_shell},
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
@@ -73,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) workflow: WorkflowSettings,
     /// Whose terminals commands run in.
     pub(crate) terminals: Terminals,
+    /// What runs commands.
+    pub(crate) shell: Shell,
     /// The MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
     /// The agents that can be driven, beside Crow itself.

@@ -21,6 +21,8 @@ pub struct Output {
     pub n_left_out: u64,
     /// Where all of it is, when something was left out and a file could be written.
     pub spilled: Option<Spilled>,
+    /// The working directory that it told the terminal last.
+    pub directory: Option<String>,
 }
 
 /// A file with all that a program said.
@@ -134,7 +136,8 @@ impl Collector {
         };
         self.head.clear();
         self.tail.clear();
-        Output { text, n_bytes: std::mem::take(&mut self.n_bytes), n_left_out, spilled }
+        let directory = self.plain.directory().map(str::to_owned);
+        Output { text, n_bytes: std::mem::take(&mut self.n_bytes), n_left_out, spilled, directory }
     }
 
     async fn keep(&mut self, bytes: &[u8]) {

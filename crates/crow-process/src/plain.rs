@@ -30,6 +30,10 @@ pub(crate) struct Plain {
     line: Vec<u8>,
     /// The next letter is drawn over the line from its beginning.
     is_returned: bool,
+    /// What the terminal is being told.
+    told: Vec<u8>,
+    /// The working directory that the terminal was told last.
+    directory: Option<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -61,6 +65,11 @@ impl Plain {
                 bytes = rest;
             }
         }
+    }
+
+    /// Returns the working directory that the terminal was told last: an absolute path behind `ESC ] 7 ;`.
+    pub(crate) fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
     }
 
     /// Gives out the line that has no end yet.
@@ -97,7 +106,10 @@ impl Plain {
             At::Escape => {
                 self.at = match byte {
                     b'[' => At::Sequence { n_bytes: 0, first: None, is_first: true },
-                    b']' | b'P' | b'X' | b'^' | b'_' => At::String { n_bytes: 0 },
+                    b']' | b'P' | b'X' | b'^' | b'_' => {
+                        self.told.clear();
+                        At::String { n_bytes: 0 }
+                    }
                     b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ' => At::Charset,
                     ESCAPE => At::Escape,
                     _ => At::Text,
@@ -105,11 +117,17 @@ impl Plain {
             }
             At::String { n_bytes } => {
                 self.at = match byte {
-                    BELL => At::Text,
+                    BELL => {
+                        self.take_directory();
+                        At::Text
+                    }
                     // A backslash after it ends the string, and anything else begins something new.
                     ESCAPE => At::Escape,
                     _ if n_bytes >= STRING_BYTES_MAX => At::Text,
-                    _ => At::String { n_bytes: n_bytes + 1 },
+                    _ => {
+                        self.told.push(byte);
+                        At::String { n_bytes: n_bytes + 1 }
+                    }
                 };
             }
             At::Sequence { n_bytes, first, is_first } => match byte {
@@ -133,6 +151,13 @@ impl Plain {
             },
         }
         true
+    }
+
+    fn take_directory(&mut self) {
+        let directory = self.told.strip_prefix(b"7;").filter(|path| path.starts_with(b"/"));
+        if let Some(directory) = directory {
+            self.directory = Some(String::from_utf8_lossy(directory).into_owned());
+        }
     }
 
     fn lone(&mut self, byte: u8, out: &mut Vec<u8>) {

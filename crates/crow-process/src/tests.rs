@@ -216,7 +216,7 @@ async fn big_output_is_bounded_and_spilled_whole() {
     let progress = move |text: &str| seen.lock().unwrap().push(text.len());
     let command = sh(&format!("yes | head -c {n_bytes}"));
     let ran = run(&Groups::new(), command, bounds, &CancellationToken::new(), progress).await.unwrap();
-    let Output { text, n_bytes: n_seen, n_left_out, spilled } = ran.output;
+    let Output { text, n_bytes: n_seen, n_left_out, spilled, directory: _ } = ran.output;
     assert_eq!((n_seen, n_left_out), (n_bytes, n_bytes - 1500));
     assert!(text.len() < 1600 && text.contains("… 99998500 bytes left out …"));
     assert!(pictures.lock().unwrap().iter().all(|&length| length < 1600));

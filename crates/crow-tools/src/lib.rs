@@ -43,7 +43,7 @@ pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign
 pub use read::read_image;
 pub use registry::{Equipment, NameTaken, Tools};
 pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};
-pub use terminal::Terminals;
+pub use terminal::{Shell, Terminals};
 pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
 pub use tree::{draw_tree, find_below};
 pub use undo::{Done, How, Kept, Undoing, Undone, undo};

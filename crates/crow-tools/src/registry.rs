@@ -16,7 +16,7 @@ use crate::{
     grep::Grep,
     naming::{Renamed, free_name},
     read::Read,
-    terminal::{Terminal, Terminals},
+    terminal::{Shell, Terminal, Terminals},
     todo::Todo,
     tool::{CANCELLED, Refusal},
     web::{self, Web, WebAccess},
@@ -41,6 +41,8 @@ pub struct Equipment {
     pub spill_dir: PathBuf,
     /// Whose terminals commands run in.
     pub terminals: Terminals,
+    /// What runs commands.
+    pub shell: Shell,
     /// Who watches over the programs; nobody where there is no executable of ours to do it.
     pub warden: Option<Warden>,
     /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.

@@ -6,6 +6,7 @@ mod in_client;
 mod jobs;
 mod keys;
 mod needs;
+mod shell;
 mod talk;
 mod wanted;
 mod words;
@@ -18,6 +19,7 @@ use crow_process::{Groups, Warden};
 use serde_json::{Map, Value};
 
 pub(crate) use self::jobs::Jobs;
+pub use self::shell::Shell;
 use self::{
     keys::Typed,
     needs::Need,
@@ -28,9 +30,6 @@ use crate::{
     Equipment, Running, Tool, ToolCx, Workspace,
     tool::{Refusal, answer, text_of, title},
 };
-
-/// Every system with a shell has this one.
-const SHELL: &str = "/bin/sh";
 
 /// Enough for a build or a test run of a project that is not huge; what takes longer is not lost, it goes on as a job.
 const SOFT_LIMIT: Duration = Duration::from_mins(2);
@@ -97,6 +96,8 @@ pub(crate) struct Terminal {
     /// Where output goes that is too long for the model.
     spill_dir: PathBuf,
     terminals: Terminals,
+    /// What runs the commands.
+    shell: Shell,
     /// Who holds the commands.
     warden: Option<Warden>,
     /// How long a command without a limit of its own is waited for.
@@ -109,12 +110,13 @@ impl Terminal {
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
-                "Runs a command with {SHELL} in the working folder, or in `cwd`, and shows what it said. It gets no input, and what \
-                 it leaves running in the background is ended with it: start servers, watchers and programs to type to \
+                "Runs a command with {} in the working folder, or in `cwd`, and shows what it said. Each command has a shell \
+                 of its own: what `cd` and `export` change ends with it. It gets no input, and what it leaves running in the background is ended with it: start servers, watchers and programs to type to \
                  with background=true. A command that is not done after {} s goes on as a job; with a timeout it is \
                  stopped then. Jobs are read, typed to and ended with is_input and reset. A REPL (python3, psql …) \
                  becomes a job by itself. Of long output the beginning and the end are shown and the whole goes to a \
                  file.",
+                equipment.shell.name(),
                 soft_limit.as_secs()
             ),
             parameters: wanted::parameters(),
@@ -124,6 +126,7 @@ impl Terminal {
             groups,
             spill_dir: equipment.spill_dir.clone(),
             terminals: equipment.terminals,
+            shell: equipment.shell.clone(),
             warden: equipment.warden.clone(),
             soft_limit,
         }
@@ -198,7 +201,8 @@ impl Terminal {
             }
             (route, _) => self.run_here(start, cx, route).await?,
         };
-        Ok(came.said(start.timeout.unwrap_or(self.soft_limit)))
+        let note = start.directory_note(&came, cx.workspace);
+        Ok(came.said(start.timeout.unwrap_or(self.soft_limit)).with(note))
     }
 
     fn route(&self, start: &Start, client: Abilities) -> Route {

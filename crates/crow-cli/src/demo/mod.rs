@@ -17,7 +17,7 @@ use crow_core::{Mode, Network, Rules, Sandbox, TreeLimits};
 use crow_model::{Api, ModelSettings, ProviderSettings, ToolCalls};
 use crow_process::{Bounds, Command, Ended, Groups};
 use crow_store::Address;
-use crow_tools::WebAccess;
+use crow_tools::{Shell, WebAccess};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
@@ -171,6 +171,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),
         workflow: WorkflowSettings::default(),
+        shell: Shell::default(),
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),

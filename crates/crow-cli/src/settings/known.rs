@@ -19,6 +19,7 @@ pub(super) const TOP: &[&str] = &[
     "max_turn_requests",
     "use_acp_terminal",
     "fallback_to_mcp_terminal",
+    "shell",
     "permissions",
     "agents",
     "sandbox",

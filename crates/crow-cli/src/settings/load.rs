@@ -7,6 +7,7 @@ mod permissions;
 mod places;
 mod repository;
 mod servers;
+mod shell;
 mod speckit;
 
 use std::{
@@ -20,7 +21,7 @@ use crow_agent::WorkflowSettings;
 use crow_core::{Hook, TreeLimits, is_secret_value};
 use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
-use crow_tools::Terminals;
+use crow_tools::{Shell, Terminals};
 
 use super::{
     CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning,
@@ -31,6 +32,7 @@ use agents::Agents;
 use permissions::Permissions;
 pub(crate) use repository::RepositoryReader;
 use servers::Servers;
+pub(crate) use shell::usual as usual_shell;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
 const REQUESTS_MAX: u32 = 200;
@@ -87,6 +89,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         prompts_dir: dir.join(PROMPTS_DIR),
         workflow,
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
+        shell: top.shell.unwrap_or_else(|| usual_shell(env)),
         mcp_servers: top.servers.servers,
         agent_servers: top.agents.servers,
         agents_written: top.agents.written,
@@ -180,6 +183,7 @@ struct Top<'a> {
     workflow: WorkflowSettings,
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
+    shell: Option<Shell>,
     hooks: Vec<Hook>,
 }
 
@@ -227,6 +231,7 @@ impl Loader<'_> {
                 }
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
+                "shell" => top.shell = self.shell(field)?,
                 "hooks" => top.hooks = self.hooks(field)?,
                 "permissions" => top.permissions = self.permissions(field)?,
                 "speckit" => top.workflow = self.speckit(field)?,

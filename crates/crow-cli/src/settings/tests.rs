@@ -557,3 +557,24 @@ fn mcp_servers_that_cannot_be_meant() {
     "#]]
     .assert_eq(&all);
 }
+
+#[test]
+fn the_shell_that_runs_commands() {
+    let shell = |yaml: &str, path: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+        let env = Environment::from([("PATH".to_owned(), path.to_owned())]);
+        match Settings::load(folder.path(), &env) {
+            Ok((settings, _)) => format!("{} {}", settings.shell.name(), settings.shell.program()),
+            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+        }
+    };
+    assert_eq!(shell("", "relative:/usr/bin"), "bash /usr/bin/bash");
+    assert_eq!(shell("shell: sh", "/bin"), "sh /bin/sh");
+    assert_eq!(shell("shell: /bin/bash", ""), "/bin/bash /bin/bash");
+    let none =
+        "$DIR/config.yaml:1: shell: there is no such program; expected bash, sh or dash, or the path of one";
+    assert_eq!(shell("shell: no-such-shell", "/bin"), none);
+    let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
+    assert_eq!(shell("shell: /usr/bin/env", "/bin"), other);
+}

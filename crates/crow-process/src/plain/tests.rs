@@ -48,6 +48,24 @@ fn colours_titles_and_links_go() {
     check("a\0b", "a␀b");
 }
 
+/// Shows the working directory that a text tells the terminal, sent byte by byte.
+#[track_caller]
+fn check_directory(sent: &str, directory: Option<&str>) {
+    let (mut plain, mut out) = (Plain::default(), Vec::new());
+    sent.as_bytes().chunks(1).for_each(|piece| plain.push(piece, &mut out));
+    assert_eq!(plain.directory(), directory);
+}
+
+#[test]
+fn the_last_directory_counts() {
+    check_directory("text", None);
+    check_directory("\x1b]7;/tmp\x07", Some("/tmp"));
+    check_directory("\x1b]7;/tmp\x07a\x1b]0;/title\x07\x1b]7;/été x\x07b", Some("/été x"));
+    check_directory("\x1b]7;relative\x07\x1bP7;/tmp", None);
+    check_directory("\x1b]7;/never ended", None);
+    check("a\x1b]7;/tmp\x07", "a");
+}
+
 #[test]
 fn the_cursor_leaves_lines_behind() {
     check("top\x1b[2;1Hmiddle\x1b[Aagain\x1b[H\x1b[2J", "top\nmiddle\nagain\n");

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Touch, shell};
+use crow_core::{Touch, shell, visible};
 
-use super::wanted::Start;
+use super::{wanted::Start, words::Came};
 use crate::{
     ToolCx, Workspace,
     tool::{MOVED, Refusal, off_thread, title},
-    workspace::PATH_BYTES_MAX,
+    workspace::{PATH_BYTES_MAX, resolve},
 };
 
 impl Start {
@@ -37,6 +37,20 @@ impl Start {
             Some(folder) => format!(" in {}", title(&workspace.shown(&folder.display().to_string()))),
             None => String::new(),
         }
+    }
+
+    /// Tells the model where a command ended that ended elsewhere than it began: the next one does not begin there.
+    pub(super) fn directory_note(&self, came: &Came, workspace: &Workspace) -> Option<String> {
+        let ended_in = Path::new(came.directory()?);
+        if [self.folder(workspace), resolve(&self.folder(workspace))].iter().any(|folder| folder == ended_in)
+        {
+            return None;
+        }
+        let shown = |path: &Path| visible(&path.display().to_string());
+        let (ended_in, next) = (shown(ended_in), shown(workspace.cwd()));
+        Some(format!(
+            "(the command ended in {ended_in}; the next one starts in {next} unless `cwd` says otherwise)"
+        ))
     }
 
     /// Refuses a folder that is not there, or leads elsewhere than when the call was judged.

@@ -9,9 +9,10 @@ use crow_process::{
 use tokio::time::Instant;
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, QUIET, Route, SETTLE, SHELL, TAIL_BYTES, Terminal,
+    HEAD_BYTES, JOB_LIFE, QUIET, Route, SETTLE, TAIL_BYTES, Terminal,
     jobs::{Entry, Jobs, Place},
     needs::Need,
+    shell::STARTUP_VARIABLE,
     wanted::Start,
     words::{Came, How},
 };
@@ -85,7 +86,12 @@ impl Terminal {
     }
 
     async fn start_program(&self, start: &Start, line: Line, cx: &ToolCx<'_>) -> Result<Program, Refusal> {
-        let (program, args) = held(self.warden.as_ref(), &start.command, None, cx);
+        let line_of_shell = match line {
+            Line::Pipe => self.shell.announcing_directory(&start.command),
+            Line::Terminal => start.command.clone(),
+        };
+        let (program, args) = (self.shell.program().to_owned(), self.shell.args(line_of_shell));
+        let (program, args) = held(self.warden.as_ref(), (program, args), None, cx);
         let more = if line == Line::Terminal { Some(&DUMB) } else { None };
         let plain = PLAIN.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = plain.chain(cx.workspace.variables());
@@ -94,7 +100,10 @@ impl Terminal {
             args,
             cwd: start.folder(cx.workspace),
             env: env.collect(),
-            env_removed: cx.workspace.secret_variables().to_vec(),
+            env_removed: [STARTUP_VARIABLE.to_owned()]
+                .into_iter()
+                .chain(cx.workspace.secret_variables().iter().cloned())
+                .collect(),
         };
         let kept =
             Kept { head_bytes: HEAD_BYTES, tail_bytes: TAIL_BYTES, spill: Some(self.spill_dir.clone()) };
@@ -102,14 +111,13 @@ impl Terminal {
     }
 }
 
-/// What to start for a command line, as it is held; `hidden` is for those whose environment we do not make.
+/// What to start for a program, as it is held; `hidden` is for those whose environment we do not make.
 pub(super) fn held(
     warden: Option<&Warden>,
-    command: &str,
+    (program, args): (String, Vec<String>),
     hidden: Option<Vec<String>>,
     cx: &ToolCx<'_>,
 ) -> (String, Vec<String>) {
-    let args = vec!["-c".to_owned(), command.to_owned()];
     match warden {
         Some(warden) => {
             let confine = Confine {
@@ -118,9 +126,9 @@ pub(super) fn held(
                 hidden,
                 repositories: cx.workspace.repositories(),
             };
-            warden.around(&confine, SHELL, &args)
+            warden.around(&confine, &program, &args)
         }
-        None => (SHELL.to_owned(), args),
+        None => (program, args),
     }
 }
 

@@ -15,9 +15,10 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, SETTLE, SHELL, TAIL_BYTES, Terminal, Terminals,
+    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, Terminal, Terminals,
     here::{PLAIN, begun, held},
     jobs::Place,
+    shell::STARTUP_VARIABLE,
     wanted::Start,
     words::{Came, How},
 };
@@ -45,13 +46,15 @@ impl Terminal {
         // What is hidden there by itself, whatever its value, need not be named.
         let hidden = cx.workspace.secret_variables().iter().filter(|name| !is_secret_value(name, "/"));
         let hidden = Some(hidden.cloned().collect());
-        let (program, args) = held(self.warden.as_ref(), &start.command, hidden, cx);
+        let shell = (self.shell.name().to_owned(), self.shell.args_in_client(&start.command));
+        let (program, args) = held(self.warden.as_ref(), shell, hidden, cx);
         let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         // Where no warden stands between, a variable can be emptied and not removed.
-        let is_bare = program == SHELL;
+        let is_bare = self.warden.is_none();
         let emptied = cx.workspace.secret_variables().iter().filter(|_| is_bare);
+        let emptied = emptied.map(String::as_str).chain([STARTUP_VARIABLE]);
         let env =
-            plain.chain(cx.workspace.variables()).chain(emptied.map(|name| (name.clone(), String::new())));
+            plain.chain(cx.workspace.variables()).chain(emptied.map(|name| (name.to_owned(), String::new())));
         let launch = Launch {
             program,
             args,

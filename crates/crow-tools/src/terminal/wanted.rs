@@ -15,7 +15,7 @@ use crate::tool::{Refusal, parse};
 pub(super) const TIMEOUT_S_MAX: u32 = 3600;
 
 /// Linux takes no longer argument.
-const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
+pub(super) const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -36,6 +36,14 @@ pub(super) struct Said {
 }
 
 impl Came {
+    /// The directory that a command ended in, where it said so.
+    pub(super) fn directory(&self) -> Option<&str> {
+        match self {
+            Self::Ended(_, output) => output.directory.as_deref(),
+            Self::Runs { .. } => None,
+        }
+    }
+
     /// The end of what is drawn live.
     pub(super) fn exited(&self) -> Progress {
         let (code, signal) = match self {
@@ -105,6 +113,17 @@ impl How {
 impl Said {
     pub(super) fn done(text: impl Into<String>) -> Self {
         Self { text: text.into(), status: Status::Done }
+    }
+
+    /// Adds a line behind it.
+    pub(super) fn with(mut self, line: Option<String>) -> Self {
+        if let Some(line) = line {
+            if !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+            self.text += &line;
+        }
+        self
     }
 
     /// Puts other words in front.

@@ -7,7 +7,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::{Machine, check, show};
-use crate::Progress;
+use crate::{Equipment, Progress, Shell, Tools};
 
 fn terminal(command: &str) -> (&'static str, Value) {
     ("terminal", json!({"command": command}))
@@ -85,6 +85,79 @@ async fn in_another_folder() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn where_a_command_ended() {
+    check(
+        |project| std::fs::create_dir_all(project.join("sub/deep")).unwrap(),
+        &[
+            terminal("cd sub && pwd"),
+            terminal("cd sub/deep; false"),
+            terminal("cd sub; cd .."),
+            terminal("(cd sub); pwd"),
+            terminal("cd sub && exit 3"),
+            terminal("for name in sub deep; do cd $name; done"),
+            terminal("echo cd; echo ] | cat"),
+            terminal("cd nowhere 2>/dev/null"),
+            ("terminal", json!({"command": "cd deep", "cwd": "sub"})),
+        ],
+        expect![[r#"
+            > `cd sub && pwd` Execute Runs("cd sub && pwd")
+            Done: $DIR/project/sub
+            (the command ended in $DIR/project/sub; the next one starts in $DIR/project unless `cwd` says otherwise)
+            > `cd sub/deep; false` Execute Runs("cd sub/deep; false")
+            Failed: exit code 1
+            (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
+            > `cd sub; cd ..` Execute Runs("cd sub; cd ..")
+            Done: (no output)
+            > `(cd sub); pwd` Execute Runs("(cd sub); pwd")
+            Done: $DIR/project
+            > `cd sub && exit 3` Execute Runs("cd sub && exit 3")
+            Failed: exit code 3
+            (the command ended in $DIR/project/sub; the next one starts in $DIR/project unless `cwd` says otherwise)
+            > `for name in sub deep; do cd $name; done` Execute Runs("for name in sub deep; do cd $name; done")
+            Done: (no output)
+            (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
+            > `echo cd; echo ] | cat` Execute Runs("echo cd; echo ] | cat")
+            Done: cd
+            ]
+            > `cd nowhere 2>/dev/null` Execute Runs("cd nowhere 2>/dev/null")
+            Failed: exit code 2
+            > `cd deep` in sub Execute Runs("cd $DIR/project/sub && cd deep")
+            Done: (no output)
+            (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn bash_runs_commands_without_start_up_files() {
+    let mut machine = Machine::new(|_| ());
+    let shell = Shell::new("bash", "/bin/bash").unwrap();
+    machine.tools = Tools::builtin(Equipment { shell, ..Equipment::default() });
+    let calls = [
+        "[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)",
+        "shopt -q login_shell || echo no login",
+        "cd / && pushd /tmp >/dev/null; pwd",
+    ];
+    let mut said = String::new();
+    for command in calls {
+        said += &machine.call("terminal", json!({"command": command})).await;
+    }
+    expect![[r#"
+        > `[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)` Execute Runs("[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)")
+        Done: a b
+        c
+        > `shopt -q login_shell || echo no login` Execute Runs("shopt -q login_shell || echo no login")
+        Done: no login
+        > `cd / && pushd /tmp >/dev/null; pwd` Execute Runs("cd / && pushd /tmp >/dev/null; pwd")
+        Done: /tmp
+        (the command ended in /tmp; the next one starts in $DIR/project unless `cwd` says otherwise)
+    "#]].assert_eq(&said);
+    let spec = machine.tools.specs().into_iter().find(|spec| spec.name == "terminal").unwrap();
+    assert!(spec.description.starts_with("Runs a command with bash in"), "{}", spec.description);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ fn a_configuration_that_is_wrong() {
         &expect![[r#"
         exit 3
         problem  config           $HOME/.crow/config.yaml:1: unclosed bracket '{'
-        ok       shell            /bin/sh runs commands
+        ok       shell            bash runs commands
     "#]],
     );
 }
@@ -37,7 +37,7 @@ fn nothing_is_configured() {
             ok       config           $HOME/.crow/config.yaml
             problem  models           none is configured; run `crow-cli init`
             ok       database         $HOME/.crow/crow.db is made with the first session
-            ok       shell            /bin/sh runs commands
+            ok       shell            bash runs commands
         "#]],
     );
 }
@@ -55,7 +55,7 @@ fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
         problem  gone             `gone` cannot be reached at http://127.0.0.1:1/v1: connection refused; is it running, and is `base_url` right?
         ok       database         $HOME/.crow/crow.db is made with the first session
         problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are missing.
-        ok       shell            /bin/sh runs commands
+        ok       shell            bash runs commands
     "#]],
     );
 }
@@ -76,7 +76,7 @@ fn a_folder_of_the_python_version() {
             warning  python version   $HOME/.agents/crow has a configuration of the Python version; `crow-cli init --from $HOME/.agents/crow` brings it over
             problem  models           none is configured; run `crow-cli init`
             ok       database         $HOME/.crow/crow.db is made with the first session
-            ok       shell            /bin/sh runs commands
+            ok       shell            bash runs commands
         "#]],
     );
 }

@@ -20,7 +20,7 @@ fn the_editors_terminals() {
             > prompt go
             < call call-1-0 terminal "`cat a.txt; exit 3`" pending {"command":"cat a.txt; exit 3"}
             < call call-1-0 in_progress
-            > terminal create term-1: (held) /bin/sh -c cat a.txt; exit 3
+            > terminal create term-1: (held) bash -c cat a.txt; exit 3
             < call call-1-0 in_progress terminal term-1
             < call call-1-0 failed
             > terminal release term-1
@@ -49,7 +49,7 @@ fn a_command_runs_too_long_in_the_editor() {
             > prompt go
             < call call-1-0 terminal "`echo begun; tail -f /dev/null`" pending {"command":"echo begun; tail -f /dev/null","timeout":1}
             < call call-1-0 in_progress
-            > terminal create term-1: (held) /bin/sh -c echo begun; tail -f /dev/null
+            > terminal create term-1: (held) bash -c echo begun; tail -f /dev/null
             < call call-1-0 in_progress terminal term-1
             > terminal kill term-1
             < call call-1-0 failed
@@ -82,7 +82,7 @@ fn a_job_in_the_editors_terminal() {
             > prompt go
             < call call-1-0 terminal "`echo up; tail -f /dev/null` in the background" pending {"command":"echo up; tail -f /dev/null","background":true}
             < call call-1-0 in_progress
-            > terminal create term-1: (held) /bin/sh -c echo up; tail -f /dev/null
+            > terminal create term-1: (held) bash -c echo up; tail -f /dev/null
             < call call-1-0 in_progress terminal term-1
             < call call-1-0 completed
             < call call-3-0 terminal "Read job-1" pending {"command":"","is_input":true}

@@ -204,7 +204,7 @@ fn a_shell_is_put_back() {
             > prompt /speckit.checklist
             < call call-2-0 terminal "`cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/r…`" pending {"command":"cd .specify/specs/001-photo-albums && echo mine > spec.md && rm plan.md && echo mine > checklists/requirements.md"}
             < call call-2-0 in_progress
-            < call call-2-0 completed "(no output)"
+            < call call-2-0 completed "(no output)\n(the command ended in $HOME/project/.specify/specs/001-photo-albums; the next one starts in $HOME/project unless `cwd` says otherwise)"
             < call call-4-0 write "Write .specify/specs/001-photo-albums/checklists/ux.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/ux.md","content":"$security"}
             < call call-4-0 in_progress
             < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
@@ -228,7 +228,7 @@ fn a_shell_is_put_back() {
             asked 0 with speckit_ask
               user: "/speckit.checklist" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "(no output)\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md: it is as it was before the call)\n(/speckit.checklist may not change $HOME/project/.specify/specs/00"
+              tool: "(no output)\n(the command ended in $HOME/project/.specify/specs/001-photo-albums; the next one starts in $HOME/project unless `cwd` says otherwise)\n(/speckit.checklist may not change $HOME/project/.specify/specs"
             asked 2 with speckit_ask
               tool: "created .specify/specs/001-photo-albums/checklists/ux.md: 14 lines"
         "##]],

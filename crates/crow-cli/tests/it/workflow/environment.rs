@@ -87,7 +87,7 @@ fn a_terminal_of_the_client_knows_it_as_well() {
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
             < call call-7-0 in_progress
-            > terminal create term-1: (held) /bin/sh -c env | sed -n 's/^SPECIFY_//p' | sort
+            > terminal create term-1: (held) bash -c env | sed -n 's/^SPECIFY_//p' | sort
             < call call-7-0 in_progress terminal term-1
             < call call-7-0 completed
             > terminal release term-1

@@ -1,0 +1,65 @@
+//! `shell`: the program that runs commands.
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use crow_tools::Shell;
+
+use super::{
+    super::{ConfigError, Environment, file::Field},
+    Loader,
+};
+
+/// The shell that models write for.
+const PREFERRED: &str = "bash";
+
+/// Where bash is when `PATH` does not say.
+const USUAL_PLACES: &str = "/usr/bin:/bin:/usr/local/bin";
+
+impl Loader<'_> {
+    pub(super) fn shell(&self, field: &Field) -> Result<Option<Shell>, ConfigError> {
+        let Some(scalar) = self.scalar("shell", &field.node)? else { return Ok(None) };
+        let name = scalar.expand(self.env).text;
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |problem: String| self.wrong(field.line, format!("shell: {problem}"));
+        let program = match Path::new(&name).is_absolute() {
+            true => Some(PathBuf::from(&name)).filter(|path| is_program(path)),
+            false => find(&name, self.env),
+        };
+        let Some(program) = program.as_deref().and_then(Path::to_str) else {
+            return Err(wrong(
+                "there is no such program; expected bash, sh or dash, or the path of one".into(),
+            ));
+        };
+        let expected =
+            "expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
+        Shell::new(name.as_str(), program).map(Some).ok_or_else(|| wrong(expected.into()))
+    }
+}
+
+/// Returns bash where there is one, else `/bin/sh`.
+pub(crate) fn usual(env: &Environment) -> Shell {
+    let found = find(PREFERRED, env);
+    found.as_deref().and_then(Path::to_str).and_then(|path| Shell::new(PREFERRED, path)).unwrap_or_default()
+}
+
+/// Finds a program by its name. Relative folders of `PATH` are skipped: they may be a repository's.
+fn find(name: &str, env: &Environment) -> Option<PathBuf> {
+    if name.contains('/') {
+        return None;
+    }
+    let path = env.get("PATH").map_or("", String::as_str);
+    let folders = path.split(':').chain(USUAL_PLACES.split(':')).map(Path::new);
+    folders
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

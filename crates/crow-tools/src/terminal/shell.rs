@@ -1,0 +1,78 @@
+//! The shell that runs commands, and what it is told beside the command.
+
+use crow_core::shell::rough_words;
+
+use super::wanted::COMMAND_BYTES_MAX;
+
+/// Shells whose lines are judged before they run; others read the same text differently.
+const NAMES: [&str; 4] = ["bash", "sh", "dash", "ash"];
+
+/// Every system with a shell has this one.
+const SH: &str = "/bin/sh";
+
+/// A file that bash runs before a command.
+pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
+
+/// Commands after which a line may be in another directory.
+const CHANGING: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
+
+/// Tells the terminal the working directory when the shell exits. [`crow_process::Output::directory`] reads it.
+const ANNOUNCEMENT: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
+
+/// The shell that runs commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shell {
+    name: String,
+    program: String,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self { name: "sh".into(), program: SH.into() }
+    }
+}
+
+impl Shell {
+    /// Returns the shell of this name that is this program here; `None` if it is none whose lines can be judged.
+    pub fn new(name: impl Into<String>, program: impl Into<String>) -> Option<Self> {
+        let name = name.into();
+        let base = name.rsplit('/').next().unwrap_or_default();
+        NAMES.contains(&base).then(|| Self { name, program: program.into() })
+    }
+
+    /// Its name, or its path where the configuration says one: what a terminal of the client starts.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program on this machine.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    fn is_bash(&self) -> bool {
+        self.name.rsplit('/').next() == Some("bash")
+    }
+
+    /// The arguments that run a line here. Below `sshd` bash would read `~/.bashrc` without the first.
+    pub(super) fn args(&self, line: String) -> Vec<String> {
+        let before = if self.is_bash() { &["--norc", "-c"][..] } else { &["-c"] };
+        before.iter().map(|&arg| arg.to_owned()).chain([line]).collect()
+    }
+
+    /// The arguments that run a line in a terminal of the client.
+    pub(super) fn args_in_client(&self, line: &str) -> Vec<String> {
+        vec!["-c".into(), line.into()]
+    }
+
+    /// Has a line that may change the directory tell where it ends; any other stays as it is.
+    pub(super) fn announcing_directory(&self, line: &str) -> String {
+        let changes = rough_words(line).is_some_and(|words| {
+            words.iter().any(|word| word.whole().is_some_and(|word| CHANGING.contains(&word)))
+        });
+        if !changes || line.len() + ANNOUNCEMENT.len() > COMMAND_BYTES_MAX {
+            return line.to_owned();
+        }
+        format!("{ANNOUNCEMENT}{line}")
+    }
+}
