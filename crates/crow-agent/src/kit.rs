@@ -45,6 +45,8 @@ pub struct KitSettings {
     pub secret_variables: Vec<String>,
     /// Where the person's own prompts are.
     pub prompts_dir: PathBuf,
+    /// Where skills are beside those of the configuration folder.
+    pub skills_dir: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
     pub workflow: WorkflowSettings,
     /// The MCP servers of every session, beside those its client names.

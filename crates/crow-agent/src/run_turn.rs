@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, Grants, MessageId, Next, Outcome, Part, Prompt, Reply,
+    Delta, Ended, Entry, Failure, FailureKind, Grants, Limits, MessageId, Next, Outcome, Part, Prompt, Reply,
     ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
@@ -302,7 +302,10 @@ impl TurnCx<'_> {
     pub(crate) fn limit(&self) -> u64 {
         let limits = self.kit.settings().limits;
         match self.model() {
-            Ok(model) => limit(limits, model.context_window, model.max_tokens),
+            Ok(model) => {
+                let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
+                limit(Limits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
+            }
             Err(_) => limit(limits, 0, None),
         }
     }

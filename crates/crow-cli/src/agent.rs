@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     failure::{Code, Exit},
     privacy,
-    settings::{Environment, Settings},
+    settings::{Environment, Settings, WarningKind},
     socket::{self, Place},
     token::Key,
 };
@@ -43,7 +43,7 @@ impl Source {
     pub(crate) async fn load(self) -> Result<Kit, Failure> {
         let read = tokio::task::spawn_blocking(move || {
             let (settings, warnings) = Settings::load(&self.dir, &self.env)?;
-            for warning in warnings {
+            for warning in warnings.iter().filter(|warning| warning.kind == WarningKind::Odd) {
                 tracing::warn!("{warning}");
             }
             Ok(settings)
@@ -86,6 +86,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         },
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
+        skills_dir: settings.skills_dir,
         workflow: settings.workflow,
         mcp_servers: settings.mcp_servers,
         mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),

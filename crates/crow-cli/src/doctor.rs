@@ -23,7 +23,7 @@ use crate::{
     init,
     privacy::{self, Exposed},
     providers::{self, LIST_WAIT},
-    settings::{Environment, MCP_AUTH_DIR, Settings, usual_shell},
+    settings::{Environment, MCP_AUTH_DIR, Settings, Warning, WarningKind, usual_shell},
     table,
 };
 
@@ -103,16 +103,19 @@ pub(crate) async fn run(
     match loaded {
         Ok((settings, warnings)) => {
             let file = dir.join(crate::settings::CONFIG_FILE).display().to_string();
-            for warning in &warnings {
+            let (odd, retired): (Vec<Warning>, Vec<Warning>) =
+                warnings.into_iter().partition(|warning| warning.kind == WarningKind::Odd);
+            for warning in &odd {
                 report.add(Finding::new("config", State::Warning, warning.to_string()))?;
             }
             match dir.join(crate::settings::CONFIG_FILE).exists() {
-                true if warnings.is_empty() => report.add(Finding::new("config", State::Ok, file))?,
+                true if odd.is_empty() => report.add(Finding::new("config", State::Ok, file))?,
                 true => {}
                 false => {
                     report.add(Finding::new("config", State::Warning, format!("{file} is not there yet")))?;
                 }
             }
+            retired_keys(&retired, &mut report)?;
             private_files(&settings, &mut report)?;
             old_folder(dir, env, &mut report)?;
             models(&settings, &mut report).await?;
@@ -128,6 +131,17 @@ pub(crate) async fn run(
     }
     machine(&shell, &mut report).await?;
     finish(report)
+}
+
+/// Says which keys of earlier versions have no meaning in this one.
+fn retired_keys<W: Write>(retired: &[Warning], report: &mut Report<'_, W>) -> Result<(), Exit> {
+    if retired.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<String> =
+        retired.iter().map(|warning| format!("{} (line {})", warning.text, warning.line)).collect();
+    let text = format!("of earlier versions, without effect in this one: {}", keys.join(", "));
+    report.add(Finding::new("keys", State::Ok, text))
 }
 
 /// Says what other users can read of the configuration folder.

@@ -28,6 +28,7 @@ mod token;
 mod tools;
 mod trust;
 mod undo;
+mod warned;
 
 use std::{
     io::{self, Write},
@@ -179,11 +180,11 @@ pub(crate) fn text_folder(folder: PathBuf) -> Result<PathBuf, Exit> {
     Err(exit.with_hint("rename it, or the one above it that is not, or work in another"))
 }
 
-/// Reads the settings and says on stderr what is odd in them.
+/// Reads the settings and says on stderr what is odd in them, once until something changes.
 fn load(dir: &Path, env: &Environment) -> Result<Settings, Exit> {
     let (settings, warnings) = Settings::load(dir, env)?;
     let mut stderr = io::stderr().lock();
-    for warning in warnings {
+    for warning in warned::not_shown_yet(dir, warnings) {
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(stderr, "warning: {warning}");
     }

@@ -22,9 +22,9 @@ use crow_store::Address;
 use crow_tools::{Shell, Terminals, WebAccess};
 
 pub(crate) use self::{
-    error::{ConfigError, Warning},
+    error::{ConfigError, Warning, WarningKind},
     known::nearest,
-    load::{RepositoryReader, usual_shell},
+    load::{DATABASE_KEYS, RepositoryReader, usual_shell},
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
@@ -69,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) secret_variables: Vec<String>,
     /// Where prompts that replace the built-in ones are.
     pub(crate) prompts_dir: PathBuf,
+    /// Where skills are beside those of the configuration folder.
+    pub(crate) skills_dir: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
     pub(crate) workflow: WorkflowSettings,
     /// Whose terminals commands run in.

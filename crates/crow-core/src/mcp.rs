@@ -1,6 +1,8 @@
 //! Which MCP servers a session has, as configuration and clients name them. Knows no protocol: connecting is
 //! somebody else's work.
 
+use std::{path::PathBuf, time::Duration};
+
 /// A server to connect to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct McpServer {
@@ -10,12 +12,32 @@ pub struct McpServer {
     pub transport: McpTransport,
     /// Tools of it, in its own names, that are neither shown nor run.
     pub disabled_tools: Vec<String>,
+    /// The only tools of it that are shown and run, where the configuration lists some.
+    pub included_tools: Option<Vec<String>>,
+    /// The folder that its program starts in, relative to the session's; that one where nothing is said.
+    pub cwd: Option<PathBuf>,
+    /// How long a request may go without a word.
+    pub timeout: Option<Duration>,
 }
 
 impl McpServer {
     /// Names a server with all of its tools.
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
-        Self { name: name.into(), transport, disabled_tools: Vec::new() }
+        Self {
+            name: name.into(),
+            transport,
+            disabled_tools: Vec::new(),
+            included_tools: None,
+            cwd: None,
+            timeout: None,
+        }
+    }
+
+    /// Whether a tool of it is shown and run.
+    pub fn has_tool(&self, name: &str) -> bool {
+        let is_included = |names: &Vec<String>| names.iter().any(|included| included == name);
+        !self.disabled_tools.iter().any(|disabled| disabled == name)
+            && self.included_tools.as_ref().is_none_or(is_included)
     }
 }
 

@@ -150,6 +150,8 @@ pub struct ModelSettings {
     pub model: String,
     /// Its window in tokens.
     pub context_window: u64,
+    /// Tokens in context beyond which a conversation with it is compacted; the limit of all models without one.
+    pub compact_tokens_max: Option<u64>,
     /// Tokens it may write in one reply.
     pub max_tokens: Option<u64>,
     /// Sampling temperature.

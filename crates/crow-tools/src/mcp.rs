@@ -61,7 +61,7 @@ impl McpServers {
         let mut started: Vec<Arc<Server>> = Vec::with_capacity(servers.len());
         for settings in servers {
             let name = free_name(&settings.name, &started);
-            let server = Arc::new(Server::new(name, commands.clone()));
+            let server = Arc::new(Server::new(name, settings.timeout, commands.clone()));
             let keeper = Keeper {
                 server: server.clone(),
                 settings: McpServer { transport: watched(settings.transport, tools), ..settings },

@@ -42,7 +42,10 @@ impl Survey {
             repositories: settings.repositories.clone(),
         };
         let mut problems = Vec::new();
-        let skills = own_skills(&settings.config_dir.join("skills"), &mut problems);
+        let mut skills = own_skills(&settings.config_dir.join("skills"), &mut problems);
+        if let Some(folder) = &settings.skills_dir {
+            skills.extend(own_skills(folder, &mut problems));
+        }
         let prompts = own_prompts(&settings.prompts_dir, &mut problems);
         let mut found = found::look(&places);
         problems.append(&mut found.problems);

@@ -56,6 +56,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         limits: Limits { requests_max: 1, compact_tokens_max: 1000 },
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),
+        skills_dir: None,
         workflow: crate::kit::WorkflowSettings::default(),
         sandbox: Sandbox::default(),
         network: Network::default(),

@@ -16,7 +16,7 @@ use self::files::{Copied, Folder};
 use super::write;
 use crate::{
     failure::{Code, Exit},
-    settings::{CONFIG_FILE, ENV_FILE, Environment, Settings, database_named},
+    settings::{CONFIG_FILE, DATABASE_KEYS, ENV_FILE, Environment, Settings, WarningKind, database_named},
 };
 
 /// Where later Python versions kept their folder, from the home folder; earlier ones had it where ours is.
@@ -165,7 +165,8 @@ fn commented(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let key = line.split_once(':').map(|(key, _)| key.trim_end().trim_matches(['"', '\'']));
         // A long value goes on in lines that are indented.
-        is_inside = key == Some("db_uri") || (is_inside && line.starts_with([' ', '\t']));
+        is_inside = key.is_some_and(|key| DATABASE_KEYS.contains(&key))
+            || (is_inside && line.starts_with([' ', '\t']));
         if is_inside { format!("# {line}") } else { line.to_owned() }
     });
     lines.collect()
@@ -178,7 +179,10 @@ fn review(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result
         Err(error) => return writeln!(log, "note: it needs a change: {error}"),
     };
     for warning in warnings {
-        writeln!(log, "note: {warning}")?;
+        match warning.kind {
+            WarningKind::Odd => writeln!(log, "note: {warning}")?,
+            WarningKind::Retired => writeln!(log, "note: {warning} has no effect in this version")?,
+        }
     }
     if settings.models.is_empty() {
         writeln!(log, "note: it names no model; `crow-cli init` sets one up")?;

@@ -90,8 +90,19 @@ pub(crate) struct Warning {
     pub(crate) path: PathBuf,
     /// Its line, from 1.
     pub(crate) line: u64,
-    /// What is odd.
+    /// What is odd, or the key that is of no use.
     pub(crate) text: String,
+    /// Whether anybody has to look at it.
+    pub(crate) kind: WarningKind,
+}
+
+/// Whether something odd in a configuration may be a mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WarningKind {
+    /// It may be one.
+    Odd,
+    /// It is a key of an earlier version that has no meaning in this one.
+    Retired,
 }
 
 impl fmt::Display for Warning {

@@ -22,7 +22,7 @@ pub(super) const TOP: &[&str] = &[
     "shell",
     "permissions",
     "agents",
-    "sandbox",
+    "skills_dir",
     "hooks",
     "speckit",
 ];
@@ -36,6 +36,12 @@ pub(super) const MODEL: &[&str] = &[
     "max_tokens",
     "temperature",
     "reasoning_effort",
+    "top_p",
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "repetition_penalty",
+    "max_compact_tokens",
     "thought_levels",
     "send_reasoning",
     "tool_calls",
@@ -45,8 +51,21 @@ pub(super) const MODEL: &[&str] = &[
 /// Keys of a model's price.
 pub(super) const PRICE: &[&str] = &["input", "output", "cached", "cache_written"];
 /// Keys of an MCP server.
-pub(super) const SERVER: &[&str] =
-    &["command", "args", "env", "transport", "type", "url", "headers", "disabled", "disabled_tools"];
+pub(super) const SERVER: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "transport",
+    "type",
+    "url",
+    "headers",
+    "timeout",
+    "disabled",
+    "disabled_tools",
+    "include_tools",
+    "exclude_tools",
+];
 /// Keys of an agent.
 pub(super) const AGENT: &[&str] =
     &["command", "args", "env", "cwd", "type", "transport", "url", "headers", "token", "token_file"];
@@ -58,3 +77,30 @@ pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "n
 pub(super) const SPECKIT: &[&str] = &["specs_root", "specs_link", "parallel"];
 /// Keys of a hook, and of a group of hooks as other agents write it.
 pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeout"];
+
+/// Keys at the top that earlier versions had a use for, or other programs that read the same file.
+const TOP_RETIRED: &[&str] = &[
+    "N_STEPS_BACK_COMPACT",
+    "TERMINAL_TOOL",
+    "system_prompt_path",
+    "image_store",
+    "redis_url",
+    "goal",
+    "chunk_log",
+];
+/// Such keys of a model.
+const MODEL_RETIRED: &[&str] = &["modality", "fallbacks"];
+/// Such keys of an MCP server: those of FastMCP that are for people, or for a client that works otherwise.
+const SERVER_RETIRED: &[&str] =
+    &["description", "icon", "keep_alive", "authentication", "auth", "sse_read_timeout", "transforms"];
+
+/// Whether only earlier versions had a use for a key.
+pub(super) fn is_retired(place: &str, key: &str) -> bool {
+    let retired = match place.split('.').next() {
+        Some("") => TOP_RETIRED,
+        Some("models") => MODEL_RETIRED,
+        Some("mcpServers") => SERVER_RETIRED,
+        Some(_) | None => &[],
+    };
+    retired.contains(&key)
+}

@@ -1,6 +1,7 @@
 //! Turns the two files into [`Settings`], and says what is odd or wrong in them.
 
 mod agents;
+mod earlier;
 mod hooks;
 mod models;
 mod permissions;
@@ -18,17 +19,18 @@ use std::{
 };
 
 use crow_agent::WorkflowSettings;
-use crow_core::{Hook, TreeLimits, is_secret_value};
+use crow_core::{Hook, Sandbox, TreeLimits, is_secret_value};
 use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
 use crow_tools::{Shell, Terminals};
 
 use super::{
-    CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning,
+    CONFIG_FILE, ConfigError, ENV_FILE, Environment, Settings, Warning, WarningKind,
     file::{self, Field, Node, Scalar, Value},
     known, web,
 };
 use agents::Agents;
+use earlier::Earlier;
 use permissions::Permissions;
 pub(crate) use repository::RepositoryReader;
 use servers::Servers;
@@ -39,7 +41,11 @@ const REQUESTS_MAX: u32 = 200;
 /// What fits the models with a window of 200,000 and leaves them room; smaller windows bring it down by themselves.
 const COMPACT_TOKENS_MAX: u64 = 180_000;
 const DB_FILE: &str = "crow.db";
+/// Names the database where the configuration does not.
+const DATABASE_VARIABLE: &str = "DATABASE_PATH";
 const PROMPTS_DIR: &str = "prompts";
+/// Keys that name the database; the second is that of earlier versions.
+pub(crate) const DATABASE_KEYS: [&str; 2] = ["db_uri", "memory_path"];
 /// How messages say what a map of names is.
 const NAMED_MAPS: &str = "a map from names to settings";
 
@@ -73,7 +79,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
         compact_tokens_max: top.compact_tokens_max.unwrap_or(COMPACT_TOKENS_MAX),
         mode: top.permissions.mode.unwrap_or_default(),
-        sandbox: top.permissions.sandbox,
+        sandbox: top.permissions.sandbox.or(top.sandbox).unwrap_or_default(),
         network: top.permissions.network,
         writable: places::temporary(env),
         caches: places::caches(env),
@@ -95,6 +101,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         agents_written: top.agents.written,
         agents_broken: top.agents.broken,
         tree_limits: top.tree_limits,
+        skills_dir: top.skills_dir.map(|path| loader.own_path(dir, &path)),
         web: web::access(dir, &whole, env),
         hooks: top.hooks,
         repositories: RepositoryReader::new(whole.clone(), secrets),
@@ -133,7 +140,8 @@ pub(super) fn database(
     whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
     let mut loader = Loader { path, env: &whole, warnings };
     let mut top = Top::default();
-    for field in fields(&root).unwrap_or_default().iter().filter(|field| field.key == "db_uri") {
+    let is_database = |field: &&Field| DATABASE_KEYS.contains(&field.key.as_str());
+    for field in fields(&root).unwrap_or_default().iter().filter(is_database) {
         top.db_uri = loader.text(&field.key, &field.node)?.map(|uri| (field.line, uri));
     }
     let Some((line, _)) = &top.db_uri else { return Ok(None) };
@@ -150,7 +158,8 @@ pub(super) fn env_file(path: &Path) -> Result<(Environment, Vec<Warning>), Confi
                 let text_of_warning =
                     "expected NAME=value; quote a value that has spaces or a # in it".to_owned();
                 let line = line_of(&text, &error);
-                warnings.push(Warning { path: path.to_owned(), line, text: text_of_warning });
+                let (path, text) = (path.to_owned(), text_of_warning);
+                warnings.push(Warning { path, line, text, kind: WarningKind::Odd });
             }
         }
     }
@@ -175,6 +184,8 @@ struct Top<'a> {
     tree_limits: TreeLimits,
     db_uri: Option<(u64, String)>,
     db_variables: Vec<String>,
+    earlier: Earlier,
+    skills_dir: Option<String>,
     max_tokens: Option<u64>,
     retries_max: Option<u32>,
     requests_max: Option<u32>,
@@ -184,6 +195,7 @@ struct Top<'a> {
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
     shell: Option<Shell>,
+    sandbox: Option<Sandbox>,
     hooks: Vec<Hook>,
 }
 
@@ -213,7 +225,7 @@ impl Loader<'_> {
                 "mcpServers" => top.servers = self.servers(field)?,
                 "agent_servers" => top.agents = self.agent_servers(field)?,
                 "agents" => top.tree_limits = self.tree_limits(field)?,
-                "db_uri" => {
+                "db_uri" | "memory_path" => {
                     top.db_uri = self.text(key, &field.node)?.map(|uri| (field.line, uri));
                     if let Some(scalar) = self.scalar(key, &field.node)? {
                         top.db_variables = scalar.variables().into_iter().map(str::to_owned).collect();
@@ -223,7 +235,7 @@ impl Loader<'_> {
                 "MAX_RETRIES_PER_STEP" | "max_retries_per_step" => {
                     top.retries_max = self.count(key, &field.node)?;
                 }
-                "MAX_TURN_REQUESTS" | "max_turn_requests" => {
+                "MAX_TURN_REQUESTS" | "max_turn_requests" | "max_steps_per_turn" => {
                     top.requests_max = self.positive(key, &field.node)?;
                 }
                 "MAX_COMPACT_TOKENS" | "max_compact_tokens" => {
@@ -232,6 +244,11 @@ impl Loader<'_> {
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
                 "shell" => top.shell = self.shell(field)?,
+                "skills_dir" => top.skills_dir = self.text(key, &field.node)?,
+                "TEMPERATURE" => top.earlier.temperature = self.number(key, &field.node, "a number")?,
+                "reasoning_effort" => top.earlier.reasoning_effort = self.text(key, &field.node)?,
+                "parallel_tool_calls" => top.earlier.parallel_tool_calls = self.flag(key, &field.node)?,
+                "sandbox" => top.sandbox = self.sandbox(key, field)?,
                 "hooks" => top.hooks = self.hooks(field)?,
                 "permissions" => top.permissions = self.permissions(field)?,
                 "speckit" => top.workflow = self.speckit(field)?,
@@ -242,7 +259,13 @@ impl Loader<'_> {
     }
 
     fn database(&self, dir: &Path, top: &Top<'_>) -> Result<Address, ConfigError> {
-        let Some((line, uri)) = &top.db_uri else { return Ok(Address::File(dir.join(DB_FILE))) };
+        let Some((line, uri)) = &top.db_uri else {
+            let path = self.env.get(DATABASE_VARIABLE).filter(|path| !path.is_empty());
+            return Ok(Address::File(self.own_path(dir, path.map_or(DB_FILE, String::as_str))));
+        };
+        if is_plain_path(uri) {
+            return Ok(Address::File(self.own_path(dir, uri)));
+        }
         let expected =
             || self.wrong(*line, "db_uri: expected sqlite:///PATH or postgres://USER@HOST/NAME".to_owned());
         let scheme = uri.split(':').next().unwrap_or_default();
@@ -259,18 +282,28 @@ impl Loader<'_> {
         }
         let path = uri.split_once(":///").map(|(_, path)| path).filter(|path| !path.is_empty());
         let path = path.ok_or_else(expected)?;
-        Ok(Address::File(match path.strip_prefix("~/").zip(self.env.get("HOME")) {
-            Some((below, home)) => Path::new(home).join(below),
-            None => dir.join(path),
-        }))
+        Ok(Address::File(self.own_path(dir, path)))
     }
 
-    /// Warns of a key that no version of Crow knows.
+    /// Spells a path of the configuration out: `~/` is the home folder, a relative path begins in the configuration folder.
+    fn own_path(&self, dir: &Path, path: &str) -> PathBuf {
+        match path.strip_prefix("~/").zip(self.env.get("HOME")) {
+            Some((below, home)) => Path::new(home).join(below),
+            None => dir.join(path),
+        }
+    }
+
+    /// Warns of a key that no version of Crow knows, and notes one that only earlier versions had a use for.
     fn check_known(&mut self, place: &str, field: &Field, known: &[&str]) {
         if known.contains(&field.key.as_str()) {
             return;
         }
         let key = if place.is_empty() { field.key.clone() } else { format!("{place}.{}", field.key) };
+        if known::is_retired(place, &field.key) {
+            let path = self.path.clone();
+            self.warnings.push(Warning { path, line: field.line, text: key, kind: WarningKind::Retired });
+            return;
+        }
         let text = match known::nearest(&field.key, known.iter().copied()) {
             Some(nearest) => format!("unknown key {key}; did you mean {nearest}?"),
             None => format!("unknown key {key}"),
@@ -334,8 +367,14 @@ impl Loader<'_> {
     }
 
     fn warn(&mut self, line: u64, text: String) {
-        self.warnings.push(Warning { path: self.path.clone(), line, text });
+        self.warnings.push(Warning { path: self.path.clone(), line, text, kind: WarningKind::Odd });
     }
+}
+
+/// Whether a database is named by a path rather than by a URI.
+fn is_plain_path(uri: &str) -> bool {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    scheme.is_empty() || scheme.contains(['/', '.', '~'])
 }
 
 /// Shows a map's fields; nothing at all is an empty map.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod depth;
+mod earlier;
 mod hooks;
 mod models;
 
@@ -11,7 +12,7 @@ use crow_core::McpTransport;
 use crow_model::{Api, ModelSettings, ToolCalls};
 use expect_test::{Expect, expect};
 
-use super::{Environment, Settings};
+use super::{Environment, Settings, WarningKind};
 
 /// Loads a folder and shows everything that came of it; `$DIR` stands for the folder.
 #[track_caller]
@@ -33,7 +34,10 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
     match Settings::load(folder.path(), &env) {
         Ok((settings, warnings)) => {
             for warning in warnings {
-                writeln!(text, "warning: {warning}").unwrap();
+                match warning.kind {
+                    WarningKind::Odd => writeln!(text, "warning: {warning}").unwrap(),
+                    WarningKind::Retired => writeln!(text, "retired: {}", warning.text).unwrap(),
+                }
             }
             show(&settings, &mut text);
         }
@@ -92,6 +96,10 @@ fn show(settings: &Settings, text: &mut String) {
         }
         if !server.disabled_tools.is_empty() {
             writeln!(text, "  without {:?}", server.disabled_tools).unwrap();
+        }
+        if server.cwd.is_some() || server.timeout.is_some() || server.included_tools.is_some() {
+            let crow_core::McpServer { included_tools, cwd, timeout, .. } = server;
+            writeln!(text, "  only {included_tools:?} in {cwd:?} within {timeout:?}").unwrap();
         }
     }
     agents::show(settings, text);
@@ -385,6 +393,8 @@ fn how_commands_are_held_is_read() {
     check_held("", expect!["Unapproved Open 0"]);
     check_held("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
     check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
+    check_held("sandbox: always\n", expect!["Always Open 0"]);
+    check_held("sandbox: always\npermissions: { sandbox: off }\n", expect!["Off Open 0"]);
     check_held(
         "permissions:\n  sandbox: on\n",
         expect!["$DIR/config.yaml:2: permissions.sandbox: expected off, unapproved or always"],
@@ -451,7 +461,7 @@ fn the_database_is_named_by_a_uri() {
     "#]],
     );
     check(
-        "db_uri: crow.db",
+        "db_uri: mysql://u@h/db",
         &[],
         expect![[r#"
         error: $DIR/config.yaml:1: db_uri: expected sqlite:///PATH or postgres://USER@HOST/NAME
@@ -556,25 +566,4 @@ fn mcp_servers_that_cannot_be_meant() {
         db $DIR/crow.db requests 200 mode ask secrets ["UNSET"]
     "#]]
     .assert_eq(&all);
-}
-
-#[test]
-fn the_shell_that_runs_commands() {
-    let shell = |yaml: &str, path: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
-        let env = Environment::from([("PATH".to_owned(), path.to_owned())]);
-        match Settings::load(folder.path(), &env) {
-            Ok((settings, _)) => format!("{} {}", settings.shell.name(), settings.shell.program()),
-            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
-        }
-    };
-    assert_eq!(shell("", "relative:/usr/bin"), "bash /usr/bin/bash");
-    assert_eq!(shell("shell: sh", "/bin"), "sh /bin/sh");
-    assert_eq!(shell("shell: /bin/bash", ""), "/bin/bash /bin/bash");
-    let none =
-        "$DIR/config.yaml:1: shell: there is no such program; expected bash, sh or dash, or the path of one";
-    assert_eq!(shell("shell: no-such-shell", "/bin"), none);
-    let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
-    assert_eq!(shell("shell: /usr/bin/env", "/bin"), other);
 }

@@ -9,6 +9,9 @@ use super::Environment;
 /// The variable that names the SearXNG to search with.
 pub(crate) const SEARCH_VARIABLE: &str = "SEARXNG_URL";
 
+/// The variable of earlier versions that gives its port on this machine.
+const SEARCH_PORT_VARIABLE: &str = "SEARXNG_PORT";
+
 /// What starts a SearXNG of one's own, in the configuration folder.
 pub(crate) const SEARCH_COMPOSE: &str = "searxng/compose.yaml";
 
@@ -18,8 +21,14 @@ const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 /// Reads how the web is reached; `whole` has the file with the keys in it, which no proxy is taken from.
 pub(super) fn access(dir: &Path, whole: &Environment, env: &Environment) -> WebAccess {
     let mut access = WebAccess { search_compose: dir.join(SEARCH_COMPOSE), ..WebAccess::default() };
-    if let Some(url) = whole.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty()) {
+    let url = whole.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
+    let has_url = url.is_some();
+    if let Some(url) = url {
         url.clone_into(&mut access.search_url);
+    }
+    let port = whole.get(SEARCH_PORT_VARIABLE).and_then(|port| port.trim().parse::<u16>().ok());
+    if let (false, Some(port)) = (has_url, port) {
+        access.search_url = format!("http://localhost:{port}");
     }
     let is_proxy = |name: &str| PROXY_VARIABLES.contains(&name.to_ascii_uppercase().as_str());
     access.proxies = env.iter().filter(|(name, _)| is_proxy(name)).map(|(_, proxy)| proxy.clone()).collect();
@@ -49,5 +58,15 @@ mod tests {
     fn an_empty_name_is_none() {
         let none = access(Path::new("/c"), &environment(&[("SEARXNG_URL", " ")]), &Environment::new());
         assert_eq!(none.search_url, "http://localhost:2946");
+    }
+
+    #[test]
+    fn a_port_alone_is_one_of_this_machine() {
+        let url = |pairs: &[(&str, &str)]| {
+            access(Path::new("/c"), &environment(pairs), &Environment::new()).search_url
+        };
+        assert_eq!(url(&[("SEARXNG_PORT", "8085")]), "http://localhost:8085");
+        assert_eq!(url(&[("SEARXNG_PORT", "8085"), ("SEARXNG_URL", "http://s")]), "http://s");
+        assert_eq!(url(&[("SEARXNG_PORT", "none")]), "http://localhost:2946");
     }
 }

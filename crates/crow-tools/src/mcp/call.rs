@@ -24,9 +24,6 @@ use super::{
 };
 use crate::{Progress, ToolCx, tool::CANCELLED};
 
-/// A server that works this long without a word hangs; progress starts the time anew.
-const SILENCE_MAX: Duration = Duration::from_secs(600);
-
 /// How long a list may take that somebody waits for.
 pub(super) const LIST_WITHIN: Duration = Duration::from_secs(30);
 
@@ -82,15 +79,15 @@ pub(super) async fn ask(
         link = server.link() => link,
     };
     let link = link.map_err(|end| format!("the MCP server {name} is not there: {}", end.in_full()))?;
-    match send(&link, request, asking).await {
+    match send((&link, server.silence_max), request, asking).await {
         Sent::Answered(answered) => match *answered {
             Ok(result) => Ok(result),
             Err(error) => Err(why_not(server, &link, error).await),
         },
         Sent::Cancelled => Err(CANCELLED.to_owned()),
         Sent::Silent => {
-            let minutes = SILENCE_MAX.as_secs() / 60;
-            Err(format!("stopped: the MCP server {name} said nothing for {minutes} minutes"))
+            let seconds = server.silence_max.as_secs_f64();
+            Err(format!("stopped: the MCP server {name} said nothing for {seconds} s"))
         }
     }
 }
@@ -102,7 +99,7 @@ enum Sent {
     Silent,
 }
 
-async fn send(link: &Link, request: ClientRequest, asking: Asking<'_>) -> Sent {
+async fn send((link, silence_max): (&Link, Duration), request: ClientRequest, asking: Asking<'_>) -> Sent {
     let handle = match link.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
         Ok(handle) => handle,
         Err(error) => return Sent::Answered(Box::new(Err(error))),
@@ -110,7 +107,7 @@ async fn send(link: &Link, request: ClientRequest, asking: Asking<'_>) -> Sent {
     let mut progress = link.heard.progress_of(handle.progress_token.clone());
     let id = handle.id.clone();
     let mut answer = pin!(handle.await_response());
-    let mut silent_at = Instant::now() + SILENCE_MAX;
+    let mut silent_at = Instant::now() + silence_max;
     loop {
         tokio::select! {
             biased;
@@ -120,7 +117,7 @@ async fn send(link: &Link, request: ClientRequest, asking: Asking<'_>) -> Sent {
                 return Sent::Cancelled;
             }
             text = progress.next() => {
-                silent_at = Instant::now() + SILENCE_MAX;
+                silent_at = Instant::now() + silence_max;
                 (asking.progress)(text);
             }
             () = sleep_until(silent_at) => {

@@ -59,7 +59,7 @@ pub(super) async fn connect(
             let command = Command {
                 program: command.clone(),
                 args: args.clone(),
-                cwd: home.cwd.clone(),
+                cwd: server.cwd.as_ref().map_or_else(|| home.cwd.clone(), |cwd| home.cwd.join(cwd)),
                 env: env.clone(),
                 env_removed: home.secret_variables.clone(),
             };

@@ -154,7 +154,7 @@ impl Keeper {
 
     /// Asks what the server offers. Without its tools it is none; the rest is welcome.
     async fn lists(&self, link: &Link) -> Result<(Offer, Listing), String> {
-        let listed = timeout(CONNECT_WITHIN, listing::fetch(&link.peer, &self.settings.disabled_tools)).await;
+        let listed = timeout(CONNECT_WITHIN, listing::fetch(&link.peer, &self.settings)).await;
         let listing = listed.unwrap_or_else(|_| Err("it did not list its tools".to_owned()))?;
         let more = async {
             let abilities = link.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
@@ -177,15 +177,20 @@ impl Keeper {
         Ok((offer, listing))
     }
 
-    /// Says which of the tools that are disabled there are not.
+    /// Says which of the tools that the configuration names there are not.
     fn say_unknown(&self, listing: &Listing) {
         let is_known = |name: &str| name == resources::READ || listing.names.contains(name);
-        for name in self.settings.disabled_tools.iter().filter(|name| !is_known(name)) {
+        let named = |key: &'static str, names: &[String]| -> Vec<(&'static str, String)> {
+            names.iter().filter(|name| !is_known(name)).map(|name| (key, name.clone())).collect()
+        };
+        let included = self.settings.included_tools.as_deref().unwrap_or_default();
+        let disabled = named("disabled_tools", &self.settings.disabled_tools);
+        for (key, name) in disabled.iter().chain(&named("include_tools", included)) {
             let meant = match nearest(name, listing.names.iter().map(String::as_str)) {
                 Some(meant) => format!(" Did you mean {meant:?}?"),
                 None => String::new(),
             };
-            self.say(&format!("has no tool {name:?}, which `disabled_tools` names.{meant}"));
+            self.say(&format!("has no tool {name:?}, which `{key}` names.{meant}"));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use crow_core::ToolSpec;
+use crow_core::{McpServer, ToolSpec};
 use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
 
@@ -37,12 +37,12 @@ pub(super) struct Listing {
     pub(super) names: HashSet<String>,
 }
 
-/// Asks a server for its tools, page by page; the disabled ones are left out.
-pub(super) async fn fetch(peer: &Peer<RoleClient>, disabled: &[String]) -> Result<Listing, String> {
+/// Asks a server for its tools, page by page; those that the configuration leaves out are left out.
+pub(super) async fn fetch(peer: &Peer<RoleClient>, server: &McpServer) -> Result<Listing, String> {
     let mut found = Listing::default();
     pages::each(peer, List::Tools, |tool| {
         let Some(listed) = read(tool).filter(|listed| !found.names.contains(&listed.name)) else { return };
-        let is_disabled = disabled.contains(&listed.name);
+        let is_disabled = !server.has_tool(&listed.name);
         if !is_disabled && found.tools.len() == TOOLS_MAX {
             found.n_left_out += 1;
             return;

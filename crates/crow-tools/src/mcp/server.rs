@@ -1,14 +1,22 @@
 //! One server as everybody sees it: where it stands and what it offers. Knows no transport.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio::sync::watch;
 
 use super::{link::Link, listing::Listed, prompts::ListedPrompt};
 
+/// A server that works this long without a word hangs; progress starts the time anew.
+const SILENCE_MAX: Duration = Duration::from_secs(600);
+
 /// A server, shared between its keeper and its tools.
 pub(super) struct Server {
     pub(super) name: String,
+    /// How long a request may go without a word.
+    pub(super) silence_max: Duration,
     standing: watch::Sender<Standing>,
     /// The life that somebody wants begun, counted from 1.
     wanted: watch::Sender<u32>,
@@ -72,9 +80,10 @@ impl End {
 }
 
 impl Server {
-    pub(super) fn new(name: String, commands: Arc<watch::Sender<()>>) -> Self {
+    pub(super) fn new(name: String, timeout: Option<Duration>, commands: Arc<watch::Sender<()>>) -> Self {
         Self {
             name,
+            silence_max: timeout.unwrap_or(SILENCE_MAX),
             standing: watch::Sender::new(Standing::Connecting),
             wanted: watch::Sender::new(1),
             offer: Mutex::default(),

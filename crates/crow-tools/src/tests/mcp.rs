@@ -447,7 +447,7 @@ async fn a_call_without_end() {
     tokio::time::pause();
     expect![[r#"
         > box: hang Other Calls { server: "box", tool: "hang" }
-        Failed: stopped: the MCP server box said nothing for 10 minutes
+        Failed: stopped: the MCP server box said nothing for 600 s
     "#]]
     .assert_eq(&session.call("hang", json!({"marker": marker})).await);
 }

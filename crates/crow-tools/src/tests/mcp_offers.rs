@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::Machine;
 use super::mcp::{Session, stdio, until};
 
 fn without(server: McpServer, disabled: &[&str]) -> McpServer {
@@ -30,6 +31,31 @@ async fn disabled_tools() {
         news: The MCP server box has no tool "structure", which `disabled_tools` names. Did you mean "structured"?
         news: The MCP server box has no tool "nonsense", which `disabled_tools` names.
     "#]].assert_eq(&format!("{}\n{called}{again}{}", names.join(" "), session.news()));
+}
+
+#[tokio::test]
+async fn only_included_tools() {
+    let included = ["echo", "die", "nonsense"].map(str::to_owned).to_vec();
+    let server = McpServer { included_tools: Some(included), ..without(stdio("box", &[]), &["die"]) };
+    let session = Session::settled(vec![server]).await;
+    let names: Vec<String> = session.servers.tools().iter().map(|tool| tool.spec().name.clone()).collect();
+    assert_eq!(names, ["echo"]);
+    let news = "news: The MCP server box has no tool \"nonsense\", which `include_tools` names.\n";
+    assert_eq!(session.news(), news);
+}
+
+#[tokio::test]
+async fn a_server_with_a_folder_and_a_timeout_of_its_own() {
+    let machine = Machine::new(|project| std::fs::create_dir(project.join("sub")).unwrap());
+    let timeout = Some(std::time::Duration::from_millis(50));
+    let server = McpServer { cwd: Some("sub".into()), timeout, ..stdio("box", &[]) };
+    let lost = McpServer { cwd: Some("nowhere".into()), ..stdio("lost", &[]) };
+    let session = Session::settle(Session::start_on(machine, vec![server, lost])).await;
+    let news = session.news();
+    assert!(news.starts_with("news: The MCP server lost did not start: there is no folder /"), "{news}");
+    assert!(news.ends_with("/project/nowhere. Its tools are missing.\n"), "{news}");
+    let hung = session.call("hang", json!({"marker": "m"})).await;
+    assert!(hung.contains("stopped: the MCP server box said nothing for 0.05 s"), "{hung}");
 }
 
 #[tokio::test]

@@ -157,8 +157,7 @@ fn everything_comes_over() {
             brought over AGENTS.md
             brought over crow.db
             brought over config.yaml
-            note: ~/.crow/config.yaml:19: unknown key skills_dir
-            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/.env 600: WORK_API_KEY=sk-very-secret
@@ -197,8 +196,7 @@ fn what_is_there_already_stays() {
             note: the others are there already, or they are links
             note: crow.db is there already and is left as it is
             brought over config.yaml
-            note: ~/.crow/config.yaml:19: unknown key skills_dir
-            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/.env 644: MINE=1
@@ -240,13 +238,12 @@ fn a_folder_with_nothing_but_a_configuration_that_needs_a_change() {
     check(
         &Home::new("skills_dir: ~/x\n"),
         expect![[r#"
-        brought over config.yaml
-        note: ~/.crow/config.yaml:1: unknown key skills_dir
-        note: it names no model; `crow-cli init` sets one up
-        ~/.agents/crow stays as it was
-        --- ~/.crow
-        ~/.crow/config.yaml 600: skills_dir: ~/x
-    "#]],
+            brought over config.yaml
+            note: it names no model; `crow-cli init` sets one up
+            ~/.agents/crow stays as it was
+            --- ~/.crow
+            ~/.crow/config.yaml 600: skills_dir: ~/x
+        "#]],
     );
 }
 
@@ -279,8 +276,7 @@ fn a_file_that_is_no_database_of_the_python_version_is_left() {
         expect![[r#"
             note: crow.db was left: ~/.agents/crow/crow.db is not a database; move it away or name another file
             brought over config.yaml
-            note: ~/.crow/config.yaml:19: unknown key skills_dir
-            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri
@@ -308,8 +304,7 @@ fn links_out_of_the_folder_are_not_followed() {
             note: images was left: it is not a folder
             note: crow.db was left: it is a link out of the folder
             brought over config.yaml
-            note: ~/.crow/config.yaml:19: unknown key skills_dir
-            note: ~/.crow/config.yaml:16: unknown key models.big.modality
+            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri
@@ -410,7 +405,6 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
         expect![[r#"
             brought over skills
             brought over config.yaml
-            note: ~/.crow/config.yaml:1: unknown key skills_dir
             note: it names no model; `crow-cli init` sets one up
             ~/.agents/crow stays as it was
             --- ~/.crow

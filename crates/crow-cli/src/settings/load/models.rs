@@ -20,12 +20,16 @@ const CONTEXT_WINDOW: u64 = 128_000;
 /// Most failures of a busy provider are over after three more tries.
 const RETRIES_MAX: u32 = 3;
 
+/// Values of sampling that go into each request as they are.
+const SAMPLING: [&str; 5] = ["top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"];
+
 /// What a model's part of the file says.
 #[derive(Default)]
 struct Read {
     provider: Option<(u64, String)>,
     model: Option<String>,
     context_window: Option<u64>,
+    compact_tokens_max: Option<u64>,
     max_tokens: Option<u64>,
     temperature: Option<f64>,
     reasoning_effort: Option<String>,
@@ -103,7 +107,7 @@ impl Loader<'_> {
 
     fn model(&mut self, field: &Field, top: &Top<'_>) -> Result<ModelSettings, ConfigError> {
         let place = format!("models.{}", field.key);
-        let mut read = Read::default();
+        let (mut read, mut sampling) = (Read::default(), Map::<String, Value>::new());
         for field in self.map(&place, &field.node, "a map with provider and model")? {
             let (key, node) = (format!("{place}.{}", field.key), &field.node);
             match field.key.as_str() {
@@ -120,6 +124,14 @@ impl Loader<'_> {
                     read.tool_calls =
                         self.one_of(&key, node, &spelled, ToolCalls::parse)?.unwrap_or_default();
                 }
+                "max_compact_tokens" => read.compact_tokens_max = self.positive(&key, node)?,
+                name if SAMPLING.contains(&name) => {
+                    let value = node.to_json(self.env);
+                    if !value.is_number() {
+                        return Err(self.expected(&key, node, "a number"));
+                    }
+                    sampling.insert(name.to_owned(), value);
+                }
                 "price" => read.price = Some(self.price(&key, field)?),
                 "extra_body" => read.extra_body = self.request_fields(&key, node)?,
                 _ => self.check_known(&place, field, known::MODEL),
@@ -128,12 +140,15 @@ impl Loader<'_> {
         let Some((line, provider)) = read.provider else {
             return Err(self.wrong(field.line, format!("{place} needs a provider")));
         };
-        Ok(ModelSettings {
+        // What is written out as a request field counts.
+        sampling.extend(read.extra_body);
+        let mut model = ModelSettings {
             name: field.key.clone(),
             provider: self.provider_named(&provider, line, top)?,
             // Without a name of its own, the model is called at the provider what it is called here.
             model: read.model.unwrap_or_else(|| field.key.clone()),
             context_window: read.context_window.unwrap_or(CONTEXT_WINDOW),
+            compact_tokens_max: read.compact_tokens_max,
             max_tokens: read.max_tokens.or(top.max_tokens),
             temperature: read.temperature,
             reasoning_effort: read.reasoning_effort,
@@ -141,9 +156,11 @@ impl Loader<'_> {
             send_reasoning: read.send_reasoning,
             tool_calls: read.tool_calls,
             price: read.price,
-            extra_body: read.extra_body,
+            extra_body: sampling,
             retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
-        })
+        };
+        top.earlier.complete(&mut model);
+        Ok(model)
     }
 
     fn request_fields(&self, place: &str, node: &Node) -> Result<Map<String, Value>, ConfigError> {

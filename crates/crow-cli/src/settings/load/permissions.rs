@@ -22,7 +22,7 @@ const WRONG_CHARS_MAX: usize = 80;
 pub(super) struct Permissions {
     pub(super) mode: Option<Mode>,
     pub(super) rules: Rules,
-    pub(super) sandbox: Sandbox,
+    pub(super) sandbox: Option<Sandbox>,
     pub(super) network: Network,
 }
 
@@ -40,12 +40,7 @@ impl Loader<'_> {
                 }
                 "allow" => permissions.rules.allow = self.rules("permissions.allow", &field.node)?,
                 "deny" => permissions.rules.deny = self.rules("permissions.deny", &field.node)?,
-                "sandbox" => {
-                    let Some(text) = self.text("permissions.sandbox", &field.node)? else { continue };
-                    let expected = "permissions.sandbox: expected off, unapproved or always";
-                    permissions.sandbox =
-                        Sandbox::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?;
-                }
+                "sandbox" => permissions.sandbox = self.sandbox("permissions.sandbox", field)?,
                 "network" => {
                     permissions.network = match self.flag("permissions.network", &field.node)? {
                         Some(false) => Network::Closed,
@@ -56,6 +51,12 @@ impl Loader<'_> {
             }
         }
         Ok(permissions)
+    }
+
+    pub(super) fn sandbox(&mut self, place: &str, field: &Field) -> Result<Option<Sandbox>, ConfigError> {
+        let Some(text) = self.text(place, &field.node)? else { return Ok(None) };
+        let expected = || self.wrong(field.line, format!("{place}: expected off, unapproved or always"));
+        Sandbox::parse(&text).map(Some).ok_or_else(expected)
     }
 
     /// Reads a list of rules. One that cannot be read is an error: left out, it would allow too much.

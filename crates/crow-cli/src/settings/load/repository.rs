@@ -8,7 +8,7 @@ use crow_core::is_secret_value;
 
 use super::{
     super::{
-        ConfigError, Environment,
+        ConfigError, Environment, WarningKind,
         file::{self, Node},
     },
     Loader, fields,
@@ -61,7 +61,8 @@ impl RepositoryReader {
         }));
         let mut loader = Loader { path: path.to_owned(), env: &env, warnings: Vec::new() };
         let mut config = loader.repository(root)?;
-        config.problems.extend(loader.warnings.iter().map(ToString::to_string));
+        let odd = loader.warnings.iter().filter(|warning| warning.kind == WarningKind::Odd);
+        config.problems.extend(odd.map(ToString::to_string));
         Ok(RepositoryConfig { variables: named, keys, ..config })
     }
 }
@@ -89,7 +90,14 @@ impl Loader<'_> {
         let mut config = RepositoryConfig::default();
         for field in fields(root).ok_or_else(|| self.expected("the file", root, "a map of keys"))? {
             match field.key.as_str() {
-                "mcpServers" => config.servers = self.servers(field)?.servers,
+                "mcpServers" => {
+                    config.servers = self.servers(field)?.servers;
+                    // Nobody is shown it who is asked about the server.
+                    for server in config.servers.iter_mut().filter(|server| server.cwd.is_some()) {
+                        server.cwd = None;
+                        config.refused.push(format!("mcpServers.{}.cwd", server.name));
+                    }
+                }
                 "hooks" => config.hooks = self.hooks(field)?,
                 "permissions" => {
                     config.rules = self.permissions(field)?.rules;

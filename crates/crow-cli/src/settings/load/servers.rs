@@ -1,6 +1,9 @@
 //! `mcpServers`: the servers a person has configured, in the spelling that other clients share.
 
-use std::path::Path;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crow_core::{McpServer, McpTransport};
 
@@ -16,6 +19,9 @@ use super::{
 /// What programs cannot do without; naming one of these in a server's settings makes no secret of it.
 const PLAIN_VARIABLES: &[&str] =
     &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// No server is waited for so many seconds.
+const MILLISECONDS_FROM: f64 = 1000.0;
 
 /// What `mcpServers` says.
 #[derive(Default)]
@@ -37,6 +43,9 @@ struct Said {
     headers: Vec<(String, String)>,
     is_disabled: bool,
     disabled_tools: Vec<String>,
+    included_tools: Option<Vec<String>>,
+    cwd: Option<PathBuf>,
+    timeout: Option<Duration>,
 }
 
 /// What `transport` can be.
@@ -66,9 +75,11 @@ impl Loader<'_> {
         let mut servers = Servers::default();
         for field in self.map(&field.key, &field.node, super::NAMED_MAPS)? {
             let said = self.server(field, &mut servers.variables)?;
-            let disabled_tools = said.disabled_tools.clone();
+            let (cwd, timeout) = (said.cwd.clone(), said.timeout);
+            let (disabled_tools, included_tools) = (said.disabled_tools.clone(), said.included_tools.clone());
             if let Some(transport) = self.transport(field, said)? {
-                servers.servers.push(McpServer { name: field.key.clone(), transport, disabled_tools });
+                let server = McpServer::new(field.key.clone(), transport);
+                servers.servers.push(McpServer { disabled_tools, included_tools, cwd, timeout, ..server });
             }
         }
         Ok(servers)
@@ -87,11 +98,32 @@ impl Loader<'_> {
                 "url" => said.url = self.secret(&key, node, variables)?,
                 "headers" => said.headers = self.pairs(&key, node, variables)?,
                 "disabled" => said.is_disabled = self.number(&key, node, "true or false")?.unwrap_or(false),
-                "disabled_tools" => said.disabled_tools = self.texts(&key, node)?,
+                "disabled_tools" | "exclude_tools" => said.disabled_tools.extend(self.texts(&key, node)?),
+                "include_tools" => said.included_tools = Some(self.texts(&key, node)?),
+                "cwd" => said.cwd = self.text(&key, node)?.map(|cwd| self.server_folder(&cwd)),
+                "timeout" => said.timeout = self.timeout(&key, node)?,
                 _ => self.check_known(&place, field, known::SERVER),
             }
         }
         Ok(said)
+    }
+
+    /// Spells a server's folder out; a relative one begins in the session's.
+    fn server_folder(&self, cwd: &str) -> PathBuf {
+        let home = self.env.get("HOME").filter(|_| cwd == "~" || cwd.starts_with("~/"));
+        home.map_or_else(
+            || PathBuf::from(cwd),
+            |home| Path::new(home).join(cwd.trim_start_matches(['~', '/'])),
+        )
+    }
+
+    /// Reads seconds; so large a number counts milliseconds, as FastMCP does.
+    fn timeout(&mut self, place: &str, node: &Node) -> Result<Option<Duration>, ConfigError> {
+        let what = "seconds";
+        let Some(number) = self.number::<f64>(place, node, what)? else { return Ok(None) };
+        let seconds = if number >= MILLISECONDS_FROM { number / 1000.0 } else { number };
+        let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|timeout| !timeout.is_zero());
+        timeout.map(Some).ok_or_else(|| self.expected(place, node, what))
     }
 
     fn kind(&mut self, place: &str, field: &Field) -> Result<Option<Kind>, ConfigError> {

@@ -60,7 +60,6 @@ fn agents_are_listed() {
         &expect![[r#"
             exit 0
             {"agents":[{"name":"crow","kind":"built-in"},{"name":"codex","kind":"program","command":"no-such-program --key ${KEY}","found":false},{"name":"shell","kind":"program","command":"/bin/sh -c x","found":true},{"name":"far","kind":"socket","url":"wss://host/acp"}]}
-            warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
         "#]],
     );
     check(

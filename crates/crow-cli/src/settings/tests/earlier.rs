@@ -1,0 +1,142 @@
+//! Configurations of earlier versions, and the shell.
+
+use std::fs;
+
+use expect_test::expect;
+
+use super::super::{Environment, Settings};
+use super::check;
+
+#[test]
+fn a_database_of_earlier_versions_is_a_plain_path() {
+    let database = |yaml: &str, env: &[(&str, &str)]| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+        let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let (settings, warnings) = Settings::load(folder.path(), &env).unwrap();
+        assert_eq!(warnings, []);
+        settings.database.to_string().replace(&folder.path().display().to_string(), "$DIR")
+    };
+    let home = [("HOME", "/home/me"), ("DATABASE_PATH", "/elsewhere.db")];
+    assert_eq!(database("db_uri: /var/crow.db", &[]), "/var/crow.db");
+    assert_eq!(database("db_uri: '~/crow.db'", &home), "/home/me/crow.db");
+    assert_eq!(database("db_uri: crow.db", &[]), "$DIR/crow.db");
+    assert_eq!(database("memory_path: '~/memory.db'", &home), "/home/me/memory.db");
+    assert_eq!(database("", &home), "/elsewhere.db");
+    assert_eq!(database("", &[("DATABASE_PATH", "~/crow.db"), ("HOME", "/home/me")]), "/home/me/crow.db");
+}
+
+#[test]
+fn a_configuration_of_0_1_22() {
+    check(
+        "mcpServers:
+  crow-mcp: { transport: stdio, command: uv, args: [--project, /x/crow-mcp, run, crow-mcp] }
+  notes:
+    command: notes
+    cwd: ~/notes
+    timeout: 30
+    description: my notes
+    include_tools: [find, add]
+    exclude_tools: [drop]
+  slow: { url: 'https://h/mcp', timeout: 60000 }
+db_uri: sqlite:///${HOME}/.crow/crow.db
+providers:
+  work: { base_url: 'https://llm.work/v1', api_key: '${WORK_API_KEY}' }
+models:
+  big: { provider: work, model: big-70b }
+MAX_COMPACT_TOKENS: 190000
+N_STEPS_BACK_COMPACT: 8
+TERMINAL_TOOL: terminal
+max_steps_per_turn: 50
+max_retries_per_step: 3
+TEMPERATURE: 0.2
+",
+        &[("HOME", "/home/me"), ("WORK_API_KEY", "sk")],
+        expect![[r#"
+            retired: mcpServers.notes.description
+            retired: N_STEPS_BACK_COMPACT
+            retired: TERMINAL_TOOL
+            model big: big-70b at work https://llm.work/v1
+              key Some(ApiKey(…)) from Some("WORK_API_KEY") headers []
+              window 128000 max None temperature Some(0.2) effort None retries 3 body {}
+            server notes: stdio notes [] []
+              without ["drop"]
+              only Some(["find", "add"]) in Some("/home/me/notes") within Some(30s)
+            server slow: http https://h/mcp []
+              only None in None within Some(60s)
+            db /home/me/.crow/crow.db requests 50 mode ask secrets ["WORK_API_KEY"]
+        "#]],
+    );
+}
+
+#[test]
+fn a_configuration_of_0_1_48() {
+    check(
+        "mcpServers:
+  crow-mcp: { transport: stdio, command: crow-cli, args: [mcp] }
+db_uri: sqlite:///~/.agents/crow/crow.db
+image_store: { s3: { endpoint: 'http://localhost:9000', bucket: b } }
+skills_dir: ~/.agents/skills
+redis_url: ''
+goal: { max_turns: 25 }
+chunk_log: false
+parallel_tool_calls: false
+agent_servers:
+  other: { type: custom, command: uv, args: [run, other, acp] }
+providers:
+  work: { base_url: 'https://llm.work/v1', api_key: '${WORK_API_KEY}' }
+models:
+  big:
+    provider: work
+    model: big-70b
+    temperature: 0.6
+    top_p: 0.95
+    top_k: 20
+    min_p: 0
+    presence_penalty: 0.1
+    repetition_penalty: 1.05
+    max_compact_tokens: 60000
+    modality: [text]
+    fallbacks: [big]
+MAX_COMPACT_TOKENS: 180000
+MAX_TOKENS: 38192
+max_retries_per_step: 3
+",
+        &[("HOME", "/home/me"), ("WORK_API_KEY", "sk")],
+        expect![[r#"
+            retired: image_store
+            retired: redis_url
+            retired: goal
+            retired: chunk_log
+            retired: models.big.modality
+            retired: models.big.fallbacks
+            model big: big-70b at work https://llm.work/v1
+              key Some(ApiKey(…)) from Some("WORK_API_KEY") headers []
+              window 128000 max Some(38192) temperature Some(0.6) effort None retries 3 body {"top_p":0.95,"top_k":20,"min_p":0,"presence_penalty":0.1,"repetition_penalty":1.05,"parallel_tool_calls":false}
+            agent other: uv ["run", "other", "acp"] []
+              written uv run other acp
+            db /home/me/.agents/crow/crow.db requests 200 mode ask secrets ["WORK_API_KEY"]
+        "#]],
+    );
+}
+
+#[test]
+fn the_shell_that_runs_commands() {
+    let shell = |yaml: &str, path: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+        let env = Environment::from([("PATH".to_owned(), path.to_owned())]);
+        match Settings::load(folder.path(), &env) {
+            Ok((settings, _)) => format!("{} {}", settings.shell.name(), settings.shell.program()),
+            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+        }
+    };
+    assert_eq!(shell("", "relative:/usr/bin"), "bash /usr/bin/bash");
+    assert_eq!(shell("shell: sh", "/bin"), "sh /bin/sh");
+    assert_eq!(shell("shell: /bin/bash", ""), "/bin/bash /bin/bash");
+    let none =
+        "$DIR/config.yaml:1: shell: there is no such program; expected bash, sh or dash, or the path of one";
+    assert_eq!(shell("shell: no-such-shell", "/bin"), none);
+    let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
+    assert_eq!(shell("shell: /usr/bin/env", "/bin"), other);
+}

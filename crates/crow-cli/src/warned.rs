@@ -1,0 +1,81 @@
+//! Warnings of a configuration are shown once, until the file or what is odd in it changes.
+
+use std::{
+    fs::{self, OpenOptions},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use crate::settings::{CONFIG_FILE, Warning, WarningKind};
+
+/// Says which warnings were shown last.
+const FILE: &str = ".warned";
+
+/// Returns the warnings that were not shown since the file changed, and notes that they are shown now. Where that cannot be
+/// noted they are shown again the next time.
+pub(crate) fn not_shown_yet(dir: &Path, warnings: Vec<Warning>) -> Vec<Warning> {
+    let odd: Vec<Warning> = warnings.into_iter().filter(|warning| warning.kind == WarningKind::Odd).collect();
+    let place = dir.join(FILE);
+    let noted = fs::read_to_string(&place).unwrap_or_default();
+    if odd.is_empty() {
+        // What is mended and broken again is told again.
+        if !noted.is_empty()
+            && let Err(error) = fs::remove_file(&place)
+        {
+            tracing::debug!(%error, "could not forget which warnings were shown");
+        }
+        return odd;
+    }
+    let mark = mark(dir, &odd);
+    if noted.trim() == mark {
+        return Vec::new();
+    }
+    if let Err(error) = note(&place, &mark) {
+        tracing::debug!(%error, "could not note that warnings were shown");
+    }
+    odd
+}
+
+fn mark(dir: &Path, warnings: &[Warning]) -> String {
+    let mut hasher = DefaultHasher::new();
+    fs::read(dir.join(CONFIG_FILE)).unwrap_or_default().hash(&mut hasher);
+    warnings.iter().for_each(|warning| warning.to_string().hash(&mut hasher));
+    format!("{:016x}", hasher.finish())
+}
+
+fn note(place: &Path, mark: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(place)?;
+    writeln!(file, "{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(text: &str) -> Warning {
+        Warning { path: "config.yaml".into(), line: 1, text: text.into(), kind: WarningKind::Odd }
+    }
+
+    #[test]
+    fn they_are_shown_once_until_something_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let shown = |warnings: &[&str]| {
+            not_shown_yet(dir.path(), warnings.iter().map(|text| warning(text)).collect()).len()
+        };
+        assert_eq!([shown(&["a", "b"]), shown(&["a", "b"])], [2, 0]);
+        assert_eq!([shown(&["a"]), shown(&["a"])], [1, 0]);
+        fs::write(dir.path().join(CONFIG_FILE), "changed: 1").unwrap();
+        assert_eq!([shown(&["a"]), shown(&["a"])], [1, 0]);
+        assert_eq!([shown(&[]), shown(&["a"])], [0, 1]);
+    }
+
+    #[test]
+    fn keys_of_earlier_versions_are_never_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let retired = Warning { kind: WarningKind::Retired, ..warning("goal") };
+        assert_eq!(not_shown_yet(dir.path(), vec![retired]), []);
+        assert!(!dir.path().join(FILE).exists());
+    }
+}
