@@ -47,6 +47,8 @@ pub struct KitSettings {
     pub prompts_dir: PathBuf,
     /// Where skills are beside those of the configuration folder.
     pub skills_dir: Option<PathBuf>,
+    /// The template of the system prompt that the configuration names, as earlier versions did.
+    pub system_prompt_path: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
     pub workflow: WorkflowSettings,
     /// The MCP servers of every session, beside those its client names.

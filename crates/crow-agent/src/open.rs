@@ -16,6 +16,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::kit::Kit;
+use crate::prompt::Rendered;
 use crate::run_turn::{Conversation, OnDisk, store_failure};
 use crate::session::{Opening, Standing};
 use crate::{clock, prompt, replay};
@@ -64,7 +65,8 @@ impl Coming {
         let over = is_over.clone().drop_guard();
         let stored = tokio::spawn(async move {
             let _over = over;
-            let system_prompt = render(&kit, (place.cwd.clone(), place.more_roots.clone())).await?;
+            let Rendered { text: system_prompt, template } =
+                render(&kit, &id, (place.cwd.clone(), place.more_roots.clone())).await?;
             let new = NewSession {
                 cwd: place.cwd.display().to_string(),
                 model: stood.model.unwrap_or_default(),
@@ -76,6 +78,7 @@ impl Coming {
                 now: clock::now(),
             };
             kit.store.create_session(&id, new).await.map_err(store_failure)?;
+            kit.store.set_prompt_template(&id, template).await.map_err(store_failure)?;
             Ok(system_prompt)
         });
         Self { stored, is_over, standing }
@@ -110,9 +113,13 @@ impl Coming {
 }
 
 /// Renders a session's system prompt off the loop.
-async fn render(kit: &Kit, (cwd, more_roots): (PathBuf, Vec<PathBuf>)) -> Result<String, Failure> {
-    let settings = kit.settings();
-    let render = move || prompt::render((&cwd, &more_roots), &settings, &clock::today());
+async fn render(
+    kit: &Kit,
+    id: &SessionId,
+    (cwd, more_roots): (PathBuf, Vec<PathBuf>),
+) -> Result<Rendered, Failure> {
+    let (settings, id) = (kit.settings(), id.clone());
+    let render = move || prompt::render((&cwd, &more_roots), &id, &settings, &clock::today());
     let rendered = tokio::task::spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
@@ -178,7 +185,10 @@ async fn read(kit: &Kit, id: &SessionId) -> Result<StoredSession, Failure> {
     let system_prompt = match stored.system_prompt {
         // One that was brought over was told of other tools than ours.
         system_prompt if system_prompt.is_empty() => {
-            render(kit, (stored.session.cwd.clone().into(), Vec::new())).await?
+            let Rendered { text, template } =
+                render(kit, id, (stored.session.cwd.clone().into(), Vec::new())).await?;
+            kit.store.set_prompt_template(id, template).await.map_err(store_failure)?;
+            text
         }
         system_prompt => system_prompt,
     };

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Failure, FailureKind, visible};
+use crow_core::{Failure, FailureKind, SessionId, visible};
 use minijinja::{Environment, context};
+use sha2::{Digest as _, Sha256};
 
 use crate::instructions;
 use crate::kit::KitSettings;
@@ -12,6 +13,20 @@ use crate::supplies::{Inside, known_skills, read_text};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
+/// What earlier versions called it.
+const EARLIER_NAME: &str = "system_prompt.jinja2";
+
+/// SHA-256 of the templates that earlier versions wrote when there was none, without blanks around them: nobody's own.
+const EARLIER_DEFAULTS: [&str; 8] = [
+    "3a475a6528e4d93accfd17fd723a9653bb952cd65d38689f2fcbae7248ca699b",
+    "cb9c802960de827994fae385b16792ad1a14ea10a6f3995c9f62bde3d393c261",
+    "0855015650e2b46d8b40fbda738b8df0e37944140835aea817f8cd2d65469748",
+    "202d46ea7c74b94f7255715acf66efe5a4b59fe9617899efa7a91edc6387c46b",
+    "c1de465073969218d27de871db114a7dc5eba0b8f91bd67f8b15cb1f4f8a9f54",
+    "cc90419a972a5c6d855a625e5ab9c4704ce8d0d4c319e3bfaaa3fb280971c207",
+    "83280c7d467575223b0916f5a6a7f7d240d1616a8222f72582ad144a20ee23ad",
+    "1eb6a4a2d1cdfe4c4807e33afdf1a4bcd493e99353b1496dfad2fbd4e15946c9",
+];
 
 const COMPACT: &str = include_str!("../prompts/compact.jinja2");
 const COMPACT_NAME: &str = "compact.jinja2";
@@ -19,13 +34,32 @@ const COMPACT_NAME: &str = "compact.jinja2";
 /// Bytes of a person's own template.
 const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// A system prompt, and what it was made of.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    /// What the model is told.
+    pub(crate) text: String,
+    /// The template.
+    pub(crate) template: String,
+}
+
 /// Renders the system prompt for a session that works in these folders, the first before the others. Reads files: keep
 /// it off the loop.
 pub(crate) fn render(
     (cwd, more_roots): (&Path, &[PathBuf]),
+    session: &SessionId,
     settings: &KitSettings,
     date: &str,
-) -> Result<String, Failure> {
+) -> Result<Rendered, Failure> {
+    let agents_content = instructions::content(cwd, &settings.config_dir);
+    let nested = instructions::nested(cwd);
+    // As later Python versions had them, one entry a file.
+    let agents_full = match agents_content.is_empty() {
+        true => Vec::new(),
+        false => vec![context! { path => "AGENTS.md", content => &agents_content }],
+    };
+    let agents_catalog: Vec<_> = nested.iter().map(|path| context! { path => path, preview => "" }).collect();
+    let skills_dir = settings.config_dir.join("skills");
     let skills = known_skills(settings, cwd);
     let skills = skills.iter().map(|skill| {
         context! {
@@ -36,33 +70,67 @@ pub(crate) fn render(
         workspace => shown(cwd),
         additional_directories => more_roots.iter().map(|root| shown(root)).collect::<Vec<_>>(),
         display_tree => crow_tools::draw_tree(cwd),
-        agents_content => instructions::content(cwd, &settings.config_dir),
-        nested_agents => instructions::nested(cwd),
+        agents_content,
+        nested_agents => nested,
+        agents_full,
+        agents_catalog,
         skills => skills.collect::<Vec<_>>(),
         db_uri => &settings.db_uri,
         table_schemas => crow_store::TABLES,
+        table_schema => crow_store::TABLES,
+        session_id => session.as_str(),
+        skills_dir => shown(&skills_dir),
+        skills_roots => vec![shown(&skills_dir)],
         date,
         platform => std::env::consts::OS,
     };
-    rendered(&settings.prompts_dir.join(TEMPLATE_NAME), TEMPLATE, facts)
+    let (place, template) = system_template(settings)?;
+    Ok(Rendered { text: rendered(&place, &template, facts)?, template })
+}
+
+/// Finds the template of the system prompt: the person's own, by the newer or an earlier name, or ours.
+fn system_template(settings: &KitSettings) -> Result<(PathBuf, String), Failure> {
+    let newer = settings.prompts_dir.join(TEMPLATE_NAME);
+    if let Some(template) = read(&newer)? {
+        return Ok((newer, template));
+    }
+    let earlier = settings.system_prompt_path.clone();
+    for place in earlier.into_iter().chain([settings.prompts_dir.join(EARLIER_NAME)]) {
+        match read(&place)? {
+            Some(template) if !is_one_of(&EARLIER_DEFAULTS, &template) => return Ok((place, template)),
+            Some(_) | None => {}
+        }
+    }
+    Ok((newer, TEMPLATE.to_owned()))
+}
+
+/// Whether a template is one of those with these hashes.
+fn is_one_of(hashes: &[&str], template: &str) -> bool {
+    let hash: String = Sha256::digest(template.trim()).iter().map(|byte| format!("{byte:02x}")).collect();
+    hashes.contains(&hash.as_str())
 }
 
 /// Renders what the model is told before it sums a conversation up. Reads files: keep it off the loop.
 pub(crate) fn render_compact(settings: &KitSettings, focus: &str) -> Result<String, Failure> {
-    rendered(&settings.prompts_dir.join(COMPACT_NAME), COMPACT, context! { focus })
+    let place = settings.prompts_dir.join(COMPACT_NAME);
+    let template = read(&place)?.unwrap_or_else(|| COMPACT.to_owned());
+    rendered(&place, &template, context! { focus })
 }
 
-/// Renders the person's own template, or ours where there is none.
-fn rendered(own: &Path, ours: &str, facts: minijinja::Value) -> Result<String, Failure> {
-    let template = read_text(own, Inside::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
+/// Reads a person's own template, if there is one.
+fn read(own: &Path) -> Result<Option<String>, Failure> {
+    read_text(own, Inside::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
         let why = format!("The prompt template {} cannot be read: {error}.", own.display());
         Failure::new(FailureKind::Config, why)
-    })?;
-    let template = template.unwrap_or_else(|| ours.to_owned());
+    })
+}
+
+/// Renders a template, which is at this place unless it is ours.
+fn rendered(own: &Path, template: &str, facts: minijinja::Value) -> Result<String, Failure> {
     let mut environment = Environment::new();
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.render_str(&template, facts).map_err(|error| {
+    environment.render_str(template, facts).map_err(|error| {
         let why = format!("The prompt template {} does not render: {error}.", own.display());
         Failure::new(FailureKind::Config, why)
     })

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
     Delta, Ended, Entry, Failure, FailureKind, Grants, Limits, MessageId, Next, Outcome, Part, Prompt, Reply,
-    ReplyBuilder, SessionId, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
+    ReplyBuilder, SessionId, ToolSpec, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
 use crow_speckit::{BackgroundWork, Baseline};
 use crow_store::{Delivery, DeliveryId, Draft, StoreError, Writer};
 use crow_tools::Workspace;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +63,8 @@ pub(crate) struct Conversation {
     /// Its title is stored.
     pub(crate) is_titled: bool,
     pub(crate) told: Told,
+    /// The tools that the store knows the model is offered.
+    pub(crate) offered: Arc<[ToolSpec]>,
     /// Place of the prompt whose turn runs.
     pub(crate) turn: u64,
     /// What a step that waits for an answer is held against when it is over.
@@ -113,6 +116,7 @@ pub(crate) async fn run_turn(
             Next::Ask => {
                 cx.take_words(talk, more_words).await?;
                 cx.take_mail(talk).await?;
+                cx.remember_tools(talk).await?;
                 talk.transcript.set_tools(of_tools(&cx.tools().specs));
                 match turn.before_asking(talk.transcript.fill(), cx.limit()) {
                     Next::Ask => {
@@ -281,6 +285,22 @@ impl TurnCx<'_> {
             Err(StoreError::AlreadyDelivered { .. }) => Ok(Claimed::BySomebodyElse),
             Err(error) => Err(store_failure(error)),
         }
+    }
+
+    /// Stores which tools the model is offered, when they are others than before.
+    async fn remember_tools(&self, talk: &mut Conversation) -> Result<(), Failure> {
+        let specs = self.tools().specs.clone();
+        if Arc::ptr_eq(&specs, &talk.offered) || specs == talk.offered {
+            return Ok(());
+        }
+        let definitions = specs.iter().map(|ToolSpec { name, description, parameters }| {
+            let function = json!({"name": name, "description": description, "parameters": parameters});
+            json!({"type": "function", "function": function})
+        });
+        let definitions = Value::Array(definitions.collect()).to_string();
+        self.kit.store.set_tool_definitions(self.session, definitions).await.map_err(store_failure)?;
+        talk.offered = specs;
+        Ok(())
     }
 
     /// The model that the session asks now, and how.

@@ -87,6 +87,7 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         skills_dir: settings.skills_dir,
+        system_prompt_path: settings.system_prompt_path,
         workflow: settings.workflow,
         mcp_servers: settings.mcp_servers,
         mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),

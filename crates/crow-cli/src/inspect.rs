@@ -199,7 +199,7 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "created": written(row.created),
         "updated": written(row.updated),
         "parent": row.parent.as_ref().map(SessionId::as_str),
-        "agent_type": row.agent_type,
+        "agent_type": row.agent_type_name(),
         "agent_session_id": row.agent_session_id,
         "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
     })

@@ -71,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) prompts_dir: PathBuf,
     /// Where skills are beside those of the configuration folder.
     pub(crate) skills_dir: Option<PathBuf>,
+    /// The template of the system prompt that the file names.
+    pub(crate) system_prompt_path: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
     pub(crate) workflow: WorkflowSettings,
     /// Whose terminals commands run in.

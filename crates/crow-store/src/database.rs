@@ -19,7 +19,10 @@ use crate::{
     sql::{Backend, Columns, Fault, Kind, Right, Sql, Synced, values},
 };
 
-pub(crate) use self::{brought::bring_in, sessions::Change};
+pub(crate) use self::{
+    brought::bring_in,
+    sessions::{Change, own_type},
+};
 
 /// The tables that a person may ask with their own tools, and what is in their columns.
 pub const TABLES: &str = include_str!("database/tables.txt");
@@ -193,8 +196,10 @@ fn put(sql: &mut dyn Sql, session: &SessionId, seq: u64, row: &Row, now: Timesta
 fn insert(sql: &mut dyn Sql, session: &SessionId, seq: u64, row: &Row, now: Timestamp) -> Result<(), Fault> {
     let (input, output) = (row.usage.map(|usage| usage.input), row.usage.map(|usage| usage.output));
     let id = sql.one(
-        "INSERT INTO messages (session_id, seq, role, data, input_tokens, output_tokens, created)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+        "INSERT INTO messages (session_id, seq, role, data, input_tokens, output_tokens, created, turn)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $3 = 'user' THEN 1 ELSE 0 END + COALESCE(
+             (SELECT m.turn FROM messages m WHERE m.session_id = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT 1), 0))
+         RETURNING id",
         values![session, seq, row.role, &row.data, input, output, now.0],
         |columns| columns.number(0),
     )?;

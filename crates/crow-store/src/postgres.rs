@@ -23,11 +23,12 @@ use crate::{
 };
 
 /// Each brings the tables from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/postgres/0001_sessions.sql"),
     include_str!("../migrations/postgres/0002_tasks.sql"),
     include_str!("../migrations/postgres/0003_speckit.sql"),
     include_str!("../migrations/postgres/0004_asides.sql"),
+    include_str!("../migrations/postgres/0005_templates.sql"),
 ];
 /// A server that takes longer is not there for a person who waits.
 const CONNECT_MAX: Duration = Duration::from_secs(10);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::database::own_type;
 use crow_core::{Compaction, Entry, Mode, Reply, SessionId, ThoughtLevel, Usage};
 
 /// Milliseconds since 1970.
@@ -58,6 +59,13 @@ pub struct SessionRow {
     pub n_messages: u64,
     /// The session it began as a copy of; that one may be gone.
     pub forked_from: Option<SessionId>,
+}
+
+impl SessionRow {
+    /// Names the kind of agent it runs as the database does: Crow's own sessions and children have names as well.
+    pub fn agent_type_name(&self) -> &str {
+        self.agent_type.as_deref().unwrap_or_else(|| own_type(self.parent.is_some()))
+    }
 }
 
 /// A session with everything said in it.

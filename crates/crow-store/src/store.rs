@@ -261,6 +261,20 @@ impl Store {
         self.change(session, Change::AgentSession(name.to_owned())).await
     }
 
+    /// Remembers the template that a session's system prompt was made of.
+    pub async fn set_prompt_template(&self, session: &SessionId, template: String) -> Result<(), StoreError> {
+        self.change(session, Change::Template(template)).await
+    }
+
+    /// Remembers the tools that a session's model is offered, as JSON.
+    pub async fn set_tool_definitions(
+        &self,
+        session: &SessionId,
+        definitions: String,
+    ) -> Result<(), StoreError> {
+        self.change(session, Change::Tools(definitions)).await
+    }
+
     /// Remembers what else is set in a session, as JSON.
     pub async fn set_config(&self, session: &SessionId, config: String) -> Result<(), StoreError> {
         self.change(session, Change::Config(config)).await

@@ -9,8 +9,8 @@ use self::kept::{
     a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
     changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
     one_image_is_kept_once, questions_aside_are_on_the_bill, search_stays_in_a_session_and_goes_on,
-    the_newest_compaction_in_force_counts, the_tables_are_as_they_are_told,
-    what_a_session_started_goes_with_it, what_is_old_is_pruned,
+    templates_and_tools_are_kept_by_content, the_newest_compaction_in_force_counts,
+    the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
 };
 use self::speckit::{
     a_session_stands_somewhere_in_spec_kit, spec_kit_goes_with_its_session, what_commands_came_to_is_listed,
@@ -126,6 +126,7 @@ on_both! {
     what_a_session_started_goes_with_it
     a_sound_database_has_no_findings
     the_tables_are_as_they_are_told
+    templates_and_tools_are_kept_by_content
     rounds_are_counted
     only_what_a_session_started_is_a_task
     a_delivery_is_claimed_once
@@ -369,9 +370,9 @@ async fn one_system_prompt_is_kept_once(place: Place) {
     let store = place.open().await;
     let first = begin(&store, "/p", 1).await;
     begin(&store, "/q", 2).await;
-    assert_eq!(place.count("prompts"), 1);
+    assert_eq!(place.count("system_prompts"), 1);
     store.delete(&first).await.unwrap();
-    assert_eq!(place.count("prompts"), 1);
+    assert_eq!(place.count("system_prompts"), 1);
 }
 
 async fn a_place_is_taken_once(place: Place) {

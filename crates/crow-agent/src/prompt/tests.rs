@@ -18,8 +18,9 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     let settings = bare_settings(root);
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     fs::write(settings.prompts_dir.join(TEMPLATE_NAME), template).unwrap();
-    let rendered = match render((&root.join(cwd), &[]), &settings, "2026-01-02") {
-        Ok(text) => text,
+    let session = SessionId::new("brave-otter");
+    let rendered = match render((&root.join(cwd), &[]), &session, &settings, "2026-01-02") {
+        Ok(rendered) => rendered.text,
         Err(failure) => failure.to_string(),
     };
     expected.assert_eq(&rendered.replace(&root.display().to_string(), "$ROOT"));
@@ -73,7 +74,7 @@ fn a_template_may_name_the_database() {
         "p",
         "{{ db_uri }} {{ table_schemas.splitlines()[1] }}",
         &expect![
-            "sqlite:////config/crow.db messages (id, session_id, seq, role, data, input_tokens, output_tokens, created)"
+            "sqlite:////config/crow.db messages (id, session_id, turn, seq, role, data, input_tokens, output_tokens, created)"
         ],
     );
 }
@@ -93,7 +94,9 @@ fn a_broken_template_is_named() {
 #[test]
 fn our_own_template_renders() {
     let folder = tempfile::tempdir().unwrap();
-    let text = render((folder.path(), &[]), &bare_settings(folder.path()), "2026-01-02").unwrap();
+    let session = SessionId::new("brave-otter");
+    let text =
+        render((folder.path(), &[]), &session, &bare_settings(folder.path()), "2026-01-02").unwrap().text;
     assert!(text.starts_with("You are Crow"), "{text}");
     assert!(text.contains(&folder.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
@@ -112,7 +115,8 @@ fn our_own_template_names_skills_and_nested_instructions() {
         fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
         fs::write(root.join(name), text).unwrap();
     }
-    let text = render((&root.join("p"), &[]), &bare_settings(&root), "2026-01-02").unwrap();
+    let session = SessionId::new("brave-otter");
+    let text = render((&root.join("p"), &[]), &session, &bare_settings(&root), "2026-01-02").unwrap().text;
     let text = text.replace(&root.display().to_string(), "$ROOT");
     let (_, end) = text.split_once("(AGENTS.md):").unwrap();
     expect![[r#"
@@ -126,4 +130,50 @@ fn our_own_template_names_skills_and_nested_instructions() {
 
         Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
         - deploy: Ships it. ($ROOT/config/skills/deploy/SKILL.md)"#]].assert_eq(end);
+}
+
+#[test]
+fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let mut settings = bare_settings(root);
+    fs::create_dir_all(&settings.prompts_dir).unwrap();
+    let begins = |settings: &KitSettings| {
+        let rendered = render((root, &[]), &SessionId::new("brave-otter"), settings, "2026-01-02").unwrap();
+        rendered.text.lines().next().unwrap_or_default().to_owned()
+    };
+    let ours = begins(&settings);
+    assert!(ours.starts_with("You are Crow"), "{ours}");
+    let earlier = settings.prompts_dir.join(EARLIER_NAME);
+    fs::write(&earlier, "MINE {{ session_id }} {{ workspace }}{{ nothing }}").unwrap();
+    assert_eq!(begins(&settings), format!("MINE brave-otter {}", root.display()));
+    settings.system_prompt_path = Some(root.join("named.jinja2"));
+    assert!(begins(&settings).starts_with("MINE"), "a path that names nothing is none");
+    fs::write(root.join("named.jinja2"), "NAMED").unwrap();
+    assert_eq!(begins(&settings), "NAMED");
+    fs::write(settings.prompts_dir.join(TEMPLATE_NAME), "NEWER").unwrap();
+    assert_eq!(begins(&settings), "NEWER");
+}
+
+#[test]
+fn what_an_earlier_version_wrote_is_known_by_its_content() {
+    let hashes = ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"];
+    assert!(is_one_of(&hashes, "abc") && is_one_of(&hashes, "\nabc \n"));
+    assert!(!is_one_of(&hashes, "abc, and a line of my own") && !is_one_of(&EARLIER_DEFAULTS, TEMPLATE));
+}
+
+#[test]
+fn variables_of_later_python_versions() {
+    check(
+        &[
+            ("p/AGENTS.md", "be kind"),
+            ("p/sub/AGENTS.md", "there"),
+            ("config/skills/lint/SKILL.md", "# Lints\n"),
+        ],
+        "p",
+        "{% for file in agents_full %}{{ file.path }}: {{ file.content }};{% endfor %} \
+         {% for file in agents_catalog %}{{ file.path }} {{ file.preview.splitlines() | join(' ') }};{% endfor %} \
+         {% for skill in skills %}{{ skill.name }}{% endfor %} {{ skills_dir }} {{ skills_roots | length }} {{ session_id }}",
+        &expect!["AGENTS.md: be kind; sub/AGENTS.md ; lint $ROOT/config/skills 1 brave-otter"],
+    );
 }

@@ -57,6 +57,7 @@ pub(crate) fn bare_settings(root: &Path) -> KitSettings {
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),
         skills_dir: None,
+        system_prompt_path: None,
         workflow: crate::kit::WorkflowSettings::default(),
         sandbox: Sandbox::default(),
         network: Network::default(),

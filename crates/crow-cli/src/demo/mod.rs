@@ -172,6 +172,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),
         skills_dir: None,
+        system_prompt_path: None,
         workflow: WorkflowSettings::default(),
         shell: Shell::default(),
         terminals: crow_tools::Terminals::Own,

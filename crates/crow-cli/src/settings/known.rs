@@ -23,6 +23,7 @@ pub(super) const TOP: &[&str] = &[
     "permissions",
     "agents",
     "skills_dir",
+    "system_prompt_path",
     "hooks",
     "speckit",
 ];
@@ -79,15 +80,8 @@ pub(super) const SPECKIT: &[&str] = &["specs_root", "specs_link", "parallel"];
 pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeout"];
 
 /// Keys at the top that earlier versions had a use for, or other programs that read the same file.
-const TOP_RETIRED: &[&str] = &[
-    "N_STEPS_BACK_COMPACT",
-    "TERMINAL_TOOL",
-    "system_prompt_path",
-    "image_store",
-    "redis_url",
-    "goal",
-    "chunk_log",
-];
+const TOP_RETIRED: &[&str] =
+    &["N_STEPS_BACK_COMPACT", "TERMINAL_TOOL", "image_store", "redis_url", "goal", "chunk_log"];
 /// Such keys of a model.
 const MODEL_RETIRED: &[&str] = &["modality", "fallbacks"];
 /// Such keys of an MCP server: those of FastMCP that are for people, or for a client that works otherwise.

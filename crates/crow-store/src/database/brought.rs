@@ -12,14 +12,15 @@ use crate::{
 /// Stores a session as it was. Its system prompt stays behind: it speaks of tools that only the Python version had, and
 /// whoever goes on with the session is told of ours.
 pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault> {
-    let prompt = sessions::prompt_id(sql, "")?;
+    let prompt = sessions::content_id(sql, &sessions::SYSTEM_PROMPTS, "")?;
     sql.execute(
-        "INSERT INTO sessions (id, parent_session_id, cwd, model, mode, thought_level, title, prompt_id, n_messages,
-             created, updated)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "INSERT INTO sessions (id, parent_session_id, agent_type, cwd, model, mode, thought_level, title, system_prompt_id,
+             n_messages, created, updated)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         values![
             &old.id,
             old.parent.as_ref(),
+            sessions::own_type(old.parent.is_some()),
             &old.cwd,
             &old.model,
             Mode::default().as_str(),

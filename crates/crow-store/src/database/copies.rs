@@ -21,10 +21,10 @@ impl Database {
     ) -> Result<bool, StoreError> {
         self.write(|sql| {
             let done = sql.execute(
-                "INSERT INTO sessions (id, agent_type, cwd, model, mode, title, prompt_id, n_messages, created,
-                     updated, thought_level, config, forked_from)
-                 SELECT $1, agent_type, cwd, model, mode, title, prompt_id, n_messages, $2, $2, thought_level,
-                     config, id
+                "INSERT INTO sessions (id, agent_type, cwd, model, mode, title, system_prompt_id, prompt_id, tools_id,
+                     n_messages, created, updated, thought_level, config, forked_from)
+                 SELECT $1, CASE agent_type WHEN 'crow-child' THEN 'crow-cli' ELSE agent_type END, cwd, model, mode, title,
+                     system_prompt_id, prompt_id, tools_id, n_messages, $2, $2, thought_level, config, id
                  FROM sessions WHERE id = $3",
                 values![copy, now.0, session],
             );
@@ -35,8 +35,8 @@ impl Database {
                 Err(fault) => return Err(fault),
             }
             for copying in [
-                "INSERT INTO messages (session_id, seq, role, data, input_tokens, output_tokens, created)
-                 SELECT $1, seq, role, data, input_tokens, output_tokens, created
+                "INSERT INTO messages (session_id, seq, turn, role, data, input_tokens, output_tokens, created)
+                 SELECT $1, seq, turn, role, data, input_tokens, output_tokens, created
                  FROM messages WHERE session_id = $2 ORDER BY seq",
                 "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages, summary,
                      said, pruned, tokens_before, tokens_after, created, undone)

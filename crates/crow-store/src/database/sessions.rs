@@ -28,22 +28,27 @@ pub(crate) enum Change {
     ThoughtLevel(ThoughtLevel),
     AgentSession(String),
     Config(String),
+    /// The template that its system prompt was made of.
+    Template(String),
+    /// The tools that its model is offered, as JSON.
+    Tools(String),
 }
 
 impl Database {
     pub(crate) fn create_session(&mut self, id: &SessionId, new: &NewSession) -> Result<(), StoreError> {
         self.write(|sql| {
-            let prompt = prompt_id(sql, &new.system_prompt)?;
+            let prompt = content_id(sql, &SYSTEM_PROMPTS, &new.system_prompt)?;
             let parent = new.parent.as_ref();
             let done = sql.execute(
                 "INSERT INTO sessions
-                     (id, parent_session_id, agent_type, cwd, model, mode, thought_level, prompt_id, created, updated)
+                     (id, parent_session_id, agent_type, cwd, model, mode, thought_level, system_prompt_id, created,
+                      updated)
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
                  ON CONFLICT (id) DO NOTHING",
                 values![
                     id,
                     parent,
-                    new.agent_type.as_ref(),
+                    new.agent_type.as_deref().unwrap_or(own_type(parent.is_some())),
                     &new.cwd,
                     &new.model,
                     new.mode.as_str(),
@@ -132,10 +137,23 @@ impl Database {
                 ("UPDATE sessions SET agent_session_id = $1 WHERE id = $2", name.as_str())
             }
             Change::Config(config) => ("UPDATE sessions SET config = $1 WHERE id = $2", config.as_str()),
+            Change::Template(template) => return self.point(session, &TEMPLATES, template),
+            Change::Tools(definitions) => return self.point(session, &TOOLS, definitions),
         };
         self.write(|statements| match statements.execute(sql, values![value, session])? {
             0 => Err(StoreError::NoSession(session.clone()).into()),
             _ => Ok(()),
+        })
+    }
+
+    /// Points a session at a text that many sessions share.
+    fn point(&mut self, session: &SessionId, contents: &Contents, text: &str) -> Result<(), StoreError> {
+        self.write(|sql| {
+            let id = content_id(sql, contents, text)?;
+            match sql.execute(contents.point, values![id, session])? {
+                0 => Err(StoreError::NoSession(session.clone()).into()),
+                _ => Ok(()),
+            }
         })
     }
 
@@ -146,9 +164,9 @@ impl Database {
                 n_deleted += sql.execute("DELETE FROM sessions WHERE id = $1", values![session])?;
             }
             if n_deleted > 0 {
-                let unused =
-                    "DELETE FROM prompts WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.prompt_id = prompts.id)";
-                sql.execute(unused, values![])?;
+                for contents in [&SYSTEM_PROMPTS, &TEMPLATES, &TOOLS] {
+                    sql.execute(contents.sweep, values![])?;
+                }
                 blobs::sweep(sql)?;
                 if let Some(tidy) = sql.dialect().tidy_index {
                     sql.execute(tidy, values![])?;
@@ -182,22 +200,69 @@ pub(super) fn find(sql: &mut dyn Sql, session: &SessionId) -> Result<Option<(Ses
         concat!(
             "SELECT ",
             columns!(),
-            ", p.text FROM sessions s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE s.id = $1"
+            ", p.text FROM sessions s LEFT JOIN system_prompts p ON p.id = s.system_prompt_id WHERE s.id = $1"
         ),
         values![session],
         |columns| Ok((session_row(columns)?, columns.string(13)?)),
     )
 }
 
-/// Finds a system prompt's row, or makes it.
-pub(super) fn prompt_id(sql: &mut dyn Sql, text: &str) -> Result<i64, Fault> {
+/// A table of long texts that many sessions share, each kept once.
+pub(super) struct Contents {
+    find: &'static str,
+    insert: &'static str,
+    /// Points a session at one of them.
+    point: &'static str,
+    /// Deletes those that no session has.
+    sweep: &'static str,
+}
+
+/// What models were told first.
+pub(super) const SYSTEM_PROMPTS: Contents = Contents {
+    find: "SELECT id FROM system_prompts WHERE hash = $1 AND text = $2 LIMIT 1",
+    insert: "INSERT INTO system_prompts (hash, text) VALUES ($1, $2) RETURNING id",
+    point: "UPDATE sessions SET system_prompt_id = $1 WHERE id = $2",
+    sweep: "DELETE FROM system_prompts WHERE NOT EXISTS
+                (SELECT 1 FROM sessions s WHERE s.system_prompt_id = system_prompts.id)",
+};
+
+/// The templates of that.
+const TEMPLATES: Contents = Contents {
+    find: "SELECT id FROM prompts WHERE hash = $1 AND template = $2 LIMIT 1",
+    insert: "INSERT INTO prompts (hash, template) VALUES ($1, $2) RETURNING id",
+    point: "UPDATE sessions SET prompt_id = $1 WHERE id = $2",
+    sweep: "DELETE FROM prompts WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.prompt_id = prompts.id)",
+};
+
+/// The tools that models were offered.
+const TOOLS: Contents = Contents {
+    find: "SELECT id FROM tool_definitions WHERE hash = $1 AND definitions = $2 LIMIT 1",
+    insert: "INSERT INTO tool_definitions (hash, definitions) VALUES ($1, $2) RETURNING id",
+    point: "UPDATE sessions SET tools_id = $1 WHERE id = $2",
+    sweep: "DELETE FROM tool_definitions WHERE NOT EXISTS
+                (SELECT 1 FROM sessions s WHERE s.tools_id = tool_definitions.id)",
+};
+
+/// Finds a text's row, or makes it.
+pub(super) fn content_id(sql: &mut dyn Sql, contents: &Contents, text: &str) -> Result<i64, Fault> {
     let hash = hashing::short(text);
-    let find = "SELECT id FROM prompts WHERE hash = $1 AND text = $2 LIMIT 1";
-    if let Some(id) = sql.one(find, values![hash, text], |columns| columns.number(0))? {
+    if let Some(id) = sql.one(contents.find, values![hash, text], |columns| columns.number(0))? {
         return Ok(id);
     }
-    let insert = "INSERT INTO prompts (hash, text) VALUES ($1, $2) RETURNING id";
-    Ok(sql.one(insert, values![hash, text], |columns| columns.number(0))?.unwrap_or_default())
+    Ok(sql.one(contents.insert, values![hash, text], |columns| columns.number(0))?.unwrap_or_default())
+}
+
+/// The agent type of Crow's own sessions.
+pub(crate) fn own_type(is_child: bool) -> &'static str {
+    if is_child { OWN_CHILD } else { OWN_ROOT }
+}
+
+const OWN_ROOT: &str = "crow-cli";
+const OWN_CHILD: &str = "crow-child";
+
+/// Leaves only the agent types of others.
+pub(super) fn of_others(agent_type: Option<String>) -> Option<String> {
+    agent_type.filter(|agent_type| agent_type != OWN_ROOT && agent_type != OWN_CHILD)
 }
 
 fn session_row(columns: &dyn Columns) -> Result<SessionRow, Fault> {
@@ -210,7 +275,7 @@ fn session_row(columns: &dyn Columns) -> Result<SessionRow, Fault> {
         // A mode this version does not know is taken for the most careful one.
         mode: Mode::parse(columns.text(4)?.unwrap_or_default()).unwrap_or_default(),
         parent: session(5)?,
-        agent_type: columns.maybe_string(6)?,
+        agent_type: of_others(columns.maybe_string(6)?),
         created: Timestamp(columns.number(7)?),
         updated: Timestamp(columns.number(8)?),
         n_messages: columns.count(9)?,

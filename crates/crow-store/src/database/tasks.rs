@@ -145,7 +145,7 @@ fn task_row(columns: &dyn Columns) -> Result<TaskRow, Fault> {
     Ok(TaskRow {
         task: SessionId::new(columns.string(0)?),
         parent: SessionId::new(columns.string(1)?),
-        agent_type: columns.maybe_string(2)?,
+        agent_type: super::sessions::of_others(columns.maybe_string(2)?),
         title: columns.string(3)?,
         // The table has no other; one that it had all the same would be attended by nobody we know.
         state: TaskState::parse(columns.text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),

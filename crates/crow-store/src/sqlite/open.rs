@@ -14,13 +14,14 @@ use crate::{StoreError, private};
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each brings a database from the format before it to its own place in this list.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0001_sessions.sql"),
     include_str!("../../migrations/sqlite/0002_thought_level.sql"),
     include_str!("../../migrations/sqlite/0003_lasting.sql"),
     include_str!("../../migrations/sqlite/0004_tasks.sql"),
     include_str!("../../migrations/sqlite/0005_speckit.sql"),
     include_str!("../../migrations/sqlite/0006_asides.sql"),
+    include_str!("../../migrations/sqlite/0007_templates.sql"),
 ];
 /// The longest thing another process does in one transaction is to erase a session.
 const BUSY: Duration = Duration::from_secs(5);

@@ -68,13 +68,13 @@ fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
 
 fn fill(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)> {
     let mut prompts = HashSet::new();
-    scan(from, "prompts", &["id", "hash", "text"], |values| {
+    scan(from, "system_prompts", &["id", "hash", "text"], |values| {
         prompts.insert(whole(&values[0]));
-        insert(to, "prompts", &["id", "hash", "text"], values)
+        insert(to, "system_prompts", &["id", "hash", "text"], values)
     })?;
     // Stands for those that cannot be read; whoever goes on is told of our tools anew.
     let nothing = [Value::Integer(i64::MAX), Value::Integer(0), Value::Text(String::new())];
-    insert(to, "prompts", &["id", "hash", "text"], &nothing)?;
+    insert(to, "system_prompts", &["id", "hash", "text"], &nothing)?;
 
     const SESSION: [&str; 15] = [
         "id",
@@ -84,7 +84,7 @@ fn fill(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)>
         "model",
         "mode",
         "title",
-        "prompt_id",
+        "system_prompt_id",
         "n_messages",
         "created",
         "updated",
@@ -106,8 +106,8 @@ fn fill(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)>
         insert(to, "sessions", &SESSION, &values)
     })?;
 
-    const MESSAGE: [&str; 7] =
-        ["session_id", "seq", "role", "data", "input_tokens", "output_tokens", "created"];
+    const MESSAGE: [&str; 8] =
+        ["session_id", "seq", "role", "data", "input_tokens", "output_tokens", "created", "turn"];
     let mut n_messages = 0;
     scan(from, "messages", &MESSAGE, |values| {
         let (Value::Text(session), Value::Text(data)) = (&values[0], &values[3]) else { return Ok(()) };

@@ -139,7 +139,7 @@ async fn a_later_format_is_refused() {
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 6, .. }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 7, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -345,6 +345,8 @@ async fn an_older_format_is_backed_up_and_brought_on() {
     say(&store, &session, 1, "more").await.unwrap();
     assert_eq!(store.load(&session).await.unwrap().unwrap().entries, [prompt(0, "caw"), prompt(1, "more")]);
     assert_eq!(store.search(words("caw")).await.unwrap().len(), 1);
+    assert_eq!(place.count("messages WHERE turn = seq + 1"), 2);
+    assert_eq!(place.count("sessions WHERE agent_type = 'crow-cli'"), 1);
     store.delete(&session).await.unwrap();
     assert!(store.search(words("caw")).await.unwrap().is_empty());
     drop(old);

@@ -254,3 +254,31 @@ pub(super) async fn the_tables_are_as_they_are_told(place: Place) {
         assert_eq!(place.count(&format!("(SELECT {columns} FROM {table}) told")), 0, "{table}");
     }
 }
+
+/// Templates and tools are kept once however many sessions have them, and go with the last of these.
+pub(super) async fn templates_and_tools_are_kept_by_content(place: Place) {
+    let store = place.open().await;
+    let sessions = [SessionId::new("one"), SessionId::new("two")];
+    for session in &sessions {
+        store.create_session(session, session_in("/p", 1)).await.unwrap();
+        store.set_prompt_template(session, "{{ workspace }}".into()).await.unwrap();
+        store.set_tool_definitions(session, "[]".into()).await.unwrap();
+    }
+    let child = SessionId::new("child");
+    let new = NewSession { parent: Some(sessions[0].clone()), ..session_in("/p", 1) };
+    store.create_session(&child, new).await.unwrap();
+    let types = |wanted: &str| place.count(&format!("sessions WHERE agent_type = '{wanted}'"));
+    assert_eq!((place.count("prompts"), place.count("tool_definitions")), (1, 1));
+    assert_eq!((types("crow-cli"), types("crow-child")), (2, 1));
+    store.set_tool_definitions(&sessions[1], "[1]".into()).await.unwrap();
+    assert_eq!(place.count("tool_definitions"), 2);
+    for seq in 0..3 {
+        say(&store, &sessions[1], seq, "hello").await.unwrap();
+    }
+    let turns = place.count("messages WHERE turn = seq + 1");
+    assert_eq!(turns, 3);
+    store.delete(&sessions[0]).await.unwrap();
+    assert_eq!((place.count("prompts"), place.count("tool_definitions")), (1, 1));
+    store.delete(&sessions[1]).await.unwrap();
+    assert_eq!((place.count("prompts"), place.count("tool_definitions")), (0, 0));
+}

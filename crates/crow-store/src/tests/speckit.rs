@@ -127,7 +127,14 @@ fn a_server_of_an_older_format_is_brought_on() {
         let session = begin(&store, "/p", 1).await;
         store.close().await.unwrap();
         place.direct(
-            "DROP TABLE speckit_session, speckit_event, asides; DELETE FROM format WHERE version >= 3",
+            "DROP TABLE speckit_session, speckit_event, asides;
+             ALTER TABLE messages DROP COLUMN turn;
+             ALTER TABLE sessions DROP COLUMN tools_id, DROP COLUMN prompt_id;
+             DROP TABLE tool_definitions, prompts;
+             ALTER TABLE sessions RENAME COLUMN system_prompt_id TO prompt_id;
+             ALTER TABLE system_prompts RENAME TO prompts;
+             ALTER INDEX system_prompts_by_hash RENAME TO prompts_by_hash;
+             DELETE FROM format WHERE version >= 3",
         );
         let store = place.open().await;
         work(&store, &session, row("plan"), vec![]).await;
