@@ -32,8 +32,8 @@ pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
 pub use socket::{
-    ConnectError, Farewell, Knock, SocketDoor, Token, VisitLimits, Way, connect, listen, receive_visitors,
-    way_to,
+    Admission, ConnectError, Farewell, Knock, SocketDoor, Token, VisitLimits, Way, connect, listen,
+    receive_visitors, way_to,
 };
 pub use splice::{Left, splice};
 pub use transport::{Lines, duplex, stdio};

@@ -22,7 +22,7 @@ use crate::transport::{LINE_BYTES_MAX, Lines};
 
 pub use self::{
     connect::{ConnectError, Way, connect, way_to},
-    door::{SocketDoor, Token},
+    door::{Admission, SocketDoor, Token},
     farewell::Farewell,
     listen::listen,
     visitors::{Knock, VisitLimits, receive_visitors},

@@ -19,7 +19,7 @@ use crate::{
     failure::{Code, Exit},
     privacy,
     settings::{Environment, Settings, WarningKind},
-    socket::{self, Place},
+    socket::{self, Entrance, Place},
     token::Key,
 };
 
@@ -187,9 +187,9 @@ fn serve_pipes(source: Source) -> Result<(), Exit> {
 
 /// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
 fn listen(source: Source, place: &Place, token_file: Option<&Path>) -> Result<(), Exit> {
-    let key = Key::of(&source.dir, "acp", token_file)?;
+    let entrance = Entrance::behind(Key::of(&source.dir, "acp", token_file)?);
     let runtime = runtime()?;
-    let listened = runtime.block_on(socket::serve(place, &key, move |lines, cut| {
+    let listened = runtime.block_on(socket::serve(place, &entrance, move |lines, cut| {
         let source = source.clone();
         async move {
             let load = move || source.clone().load();

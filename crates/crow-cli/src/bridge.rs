@@ -13,6 +13,7 @@ use crow_acp::{AgentEnd, Farewell, Launcher, Left, Lines, splice};
 use crow_process::{Command, Ended, StandingRules, Warden};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
 use crate::{
     agent,
@@ -20,7 +21,7 @@ use crate::{
     failure::{Code, Exit},
     log::{self, Complaints, Volume},
     settings::Environment,
-    socket::{self, Place},
+    socket::{self, Entrance, PATH, Place},
     token::Key,
 };
 
@@ -38,13 +39,21 @@ pub(crate) fn run(
     here: &Path,
 ) -> Result<(), Exit> {
     let (options, words) = words::sorted(args).unwrap_or_else(|wrong| wrong.exit());
-    let command = command(words, options.cwd, env, here)?;
-    let log = match options.log {
+    let command = Command { env: options.env, ..command(words, options.cwd, env, here)? };
+    let log = match options.log_file {
         Some(file) => usable(&here.join(file))?,
         None => log::usual_file(dir),
     };
-    log::start_in(log, volume, Complaints::OfPrograms);
-    let key = Key::of(dir, "acp-bridge", options.token_file.as_deref())?;
+    log::start_in(log, volume, Complaints::OfPrograms(options.log.unwrap_or(Level::INFO)));
+    let key = match options.no_token {
+        true => None,
+        false => Some(Key::of(dir, "acp-bridge", options.token_file.as_deref())?),
+    };
+    let path = match options.path.as_deref() {
+        Some("*") => None,
+        path => Some(path.unwrap_or(PATH).to_owned()),
+    };
+    let entrance = Entrance { key, path, origins: options.allow_origin };
     let host = options.host.unwrap_or_else(|| HOST.to_owned());
     let place = Place { host, port: options.port.unwrap_or_default() };
     // What the person typed may do what the person may; only its end is watched over.
@@ -52,7 +61,7 @@ pub(crate) fn run(
     let launcher = Launcher::new(warden);
     let agents = launcher.clone();
     let runtime = agent::runtime()?;
-    let served = runtime.block_on(socket::serve(&place, &key, move |lines, cut| {
+    let served = runtime.block_on(socket::serve(&place, &entrance, move |lines, cut| {
         serve(lines, agents.clone(), command.clone(), cut)
     }));
     launcher.stop();

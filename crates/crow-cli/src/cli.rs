@@ -119,12 +119,51 @@ pub(crate) struct BridgeOptions {
     /// Start the agent in this folder instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Set a variable for the agent
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Log this much: debug, info, warning or error [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = log_level)]
+    pub(crate) log: Option<tracing::Level>,
     /// Write the log, with what agents say on stderr, to this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
+    pub(crate) log_file: Option<PathBuf>,
     /// Take the token from this file, or write it there when there is none
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Ask for no token, on an address that only this machine reaches
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) no_token: bool,
+    /// Serve the agent at this path; `*` is any [default: /acp]
+    #[arg(long, value_name = "PATH", value_parser = url_path)]
+    pub(crate) path: Option<String>,
+    /// Let pages of this origin in, such as http://localhost:3000
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+fn log_level(text: &str) -> Result<tracing::Level, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "debug" => Ok(tracing::Level::DEBUG),
+        "info" => Ok(tracing::Level::INFO),
+        "warning" | "warn" => Ok(tracing::Level::WARN),
+        "error" => Ok(tracing::Level::ERROR),
+        _ => Err("expected debug, info, warning or error; a file is named with --log-file".to_owned()),
+    }
+}
+
+fn url_path(text: &str) -> Result<String, String> {
+    let is_path = text == "*" || text.starts_with('/') && !text.contains(['?', '#', ' ']);
+    is_path.then(|| text.to_owned()).ok_or_else(|| "expected a path such as /acp, or *".to_owned())
 }
 
 /// Whom to sign in at.

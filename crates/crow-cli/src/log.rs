@@ -37,8 +37,8 @@ pub(crate) enum Volume {
 pub(crate) enum Complaints {
     /// Nobody's: it may quote what people said.
     Nobodys,
-    /// That of the programs we start: whoever starts them for us looks for it there.
-    OfPrograms,
+    /// That of the programs we start, beside what we say of this level: whoever starts them for us looks for it there.
+    OfPrograms(Level),
 }
 
 /// Where the log is unless it is wanted elsewhere.
@@ -57,7 +57,7 @@ pub(crate) fn start_in(file: PathBuf, volume: Volume, complaints: Complaints) {
     let ours = |level: Level| Targets::new().with_target("crow", level);
     let in_file = match complaints {
         Complaints::Nobodys => ours(Level::INFO),
-        Complaints::OfPrograms => ours(Level::INFO).with_target("crow_process::stderr", Level::DEBUG),
+        Complaints::OfPrograms(level) => ours(level).with_target("crow_process::stderr", Level::DEBUG),
     };
     let file = Log { file, open: Mutex::default() };
     let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(in_file);

@@ -14,7 +14,7 @@ use crate::{
     cli::McpArgs,
     failure::{Code, Exit},
     settings::Settings,
-    token::Key,
+    token::{self, Key},
 };
 
 /// Serves until the client leaves or the system asks for the end.
@@ -68,7 +68,7 @@ async fn http(offer: Offer, address: SocketAddr, dir: &Path, cut: CancellationTo
     let listener = TcpListener::bind(address).await.map_err(|error| refused("listen", &error))?;
     let key = Key::of_ours(dir, "mcp").map_err(|error| refused("write the token", &error))?;
     let entrance = Entrance { listener, token: key.token.clone() };
-    key.announce(&entrance.url()?)?;
+    token::announce(&entrance.url()?, Some(&key))?;
     serve_http(offer, entrance, cut).await?;
     Ok(())
 }

@@ -87,19 +87,22 @@ impl Key {
         Ok(Self { token: Token::new(token), file })
     }
 
-    /// Says on stdout where the door is and where its key, in one line for whoever started us.
-    pub(crate) fn announce(&self, url: &str) -> Result<(), Exit> {
-        let path = match &self.file {
+    fn path(&self) -> &Path {
+        match &self.file {
             KeyFile::Ours(file) => file.path(),
             KeyFile::Named(path) => path,
-        };
-        let line = json!({"url": url, "token_file": path, "pid": std::process::id()});
-        let mut out = io::stdout();
-        // Where nobody hears of the key, nobody can come.
-        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
-            Exit::new(Code::Failed, format!("could not say on stdout where clients find us: {error}"))
-        })
+        }
     }
+}
+
+/// Says on stdout where the door is and where its key, in one line for whoever started us.
+pub(crate) fn announce(url: &str, key: Option<&Key>) -> Result<(), Exit> {
+    let line = json!({"url": url, "token_file": key.map(Key::path), "pid": std::process::id()});
+    let mut out = io::stdout();
+    // Where nobody hears of the key, nobody can come.
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
+        Exit::new(Code::Failed, format!("could not say on stdout where clients find us: {error}"))
+    })
 }
 
 /// Removes keys of servers that were killed: the system drops a lock with its process.

@@ -51,8 +51,8 @@ const CUT_LINES: Duration = Duration::from_secs(1);
 /// A connection that ended as no conversation does.
 const NO_WORD: &str = "the other side is gone without a word";
 
-/// What a frame of bytes is answered with.
-const NO_TEXT: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"protocol","details":"Messages are text frames; a binary frame was not read."}}}"#;
+/// What a frame of bytes that are no text is answered with.
+const NO_TEXT: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"protocol","details":"Messages are text; a binary frame that holds none was not read."}}}"#;
 
 /// A stream that counts what was read of it: a large message is a sign of life long before it is whole.
 #[derive(Debug)]
@@ -243,7 +243,12 @@ async fn hear(
         let is_taken = match message {
             Message::Text(text) if text.trim().is_empty() => true,
             Message::Text(text) => heard.send(Ok(one_line(&text))).await.is_ok(),
-            Message::Binary(_) => complain.send(Message::text(NO_TEXT)).await.is_ok(),
+            // Some clients send the same text as bytes.
+            Message::Binary(bytes) => match std::str::from_utf8(&bytes) {
+                Ok(text) if text.trim().is_empty() => true,
+                Ok(text) => heard.send(Ok(one_line(text))).await.is_ok(),
+                Err(_) => complain.send(Message::text(NO_TEXT)).await.is_ok(),
+            },
             Message::Close(frame) => return End::Theirs(frame),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => true,
         };

@@ -37,6 +37,32 @@ fn is_same(said: &[u8], token: &[u8]) -> bool {
     said.len() == token.len() && !token.is_empty() && differences == 0
 }
 
+/// Whom a door lets in.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    /// What a visitor has to bring; nothing where everyone who reaches the door may come in.
+    pub token: Option<Token>,
+    /// The path that it has to ask for; any without one.
+    pub path: Option<String>,
+    /// The origins whose pages a browser may come from.
+    pub origins: Vec<String>,
+}
+
+impl Admission {
+    /// Lets in whoever brings a token, asks for the usual path and is no page of a browser.
+    pub fn with_token(token: Token) -> Self {
+        Self { token: Some(token), path: Some(PATH.to_owned()), origins: Vec::new() }
+    }
+
+    /// Whether a request comes from no page, or from one of an origin that may come.
+    pub(super) fn has_right_origin(&self, headers: &HeaderMap) -> bool {
+        let is_allowed = |said: &HeaderValue| {
+            self.origins.iter().any(|origin| said.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
+        };
+        headers.get_all(header::ORIGIN).iter().all(is_allowed)
+    }
+}
+
 /// A door with its key.
 #[derive(Debug)]
 pub struct SocketDoor {
@@ -44,17 +70,18 @@ pub struct SocketDoor {
     pub listener: TcpListener,
     /// The name it was opened under, when that is no address: clients may call it so.
     pub name: Option<String>,
-    /// Its key.
-    pub token: Token,
+    /// Whom it lets in.
+    pub admission: Admission,
 }
 
 impl SocketDoor {
     /// The address that clients are told.
     pub fn url(&self) -> std::io::Result<String> {
         let here = self.listener.local_addr()?;
+        let path = self.admission.path.as_deref().unwrap_or("/");
         Ok(match &self.name {
-            Some(name) => format!("ws://{name}:{}{PATH}", here.port()),
-            None => format!("ws://{here}{PATH}"),
+            Some(name) => format!("ws://{name}:{}{path}", here.port()),
+            None => format!("ws://{here}{path}"),
         })
     }
 }

@@ -21,7 +21,7 @@ use tokio_tungstenite::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    PATH, PING, SocketDoor, Token,
+    Admission, PING, SocketDoor,
     carry::{Counted, carry},
     config,
     door::is_called_rightly,
@@ -63,9 +63,9 @@ pub(super) async fn listen_with<F>(
 ) where
     F: Future<Output = Farewell> + Send + 'static,
 {
-    let SocketDoor { listener, name, token } = door;
+    let SocketDoor { listener, name, admission } = door;
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
-    let keeper = Arc::new(Doorkeeper { name, token, places, ping, cut: cut.clone() });
+    let keeper = Arc::new(Doorkeeper { name, admission, places, ping, cut: cut.clone() });
     let serve = Arc::new(serve);
     let limits = VisitLimits { knock: knock_max, goodbye: LAST_WORDS };
     receive_visitors(listener, &cut, limits, |stream, knock| {
@@ -77,7 +77,7 @@ pub(super) async fn listen_with<F>(
 
 struct Doorkeeper {
     name: Option<String>,
-    token: Token,
+    admission: Admission,
     places: Arc<Semaphore>,
     ping: Duration,
     cut: CancellationToken,
@@ -144,18 +144,18 @@ impl Doorkeeper {
         admit: &mpsc::Sender<Admitted>,
     ) -> Result<Response<String>, Refusal> {
         let headers = request.headers();
-        if headers.contains_key(header::ORIGIN) {
+        if !self.admission.has_right_origin(headers) {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "pages in browsers are not let in"));
         }
         if !is_called_rightly(headers, self.name.as_deref()) {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "this server does not go by that name"));
         }
-        if !self.token.is_in(headers) {
+        if self.admission.token.as_ref().is_some_and(|token| !token.is_in(headers)) {
             let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "this server wants its token");
             return Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"));
         }
-        if request.uri().path() != PATH {
-            return Err(Refusal::new(StatusCode::NOT_FOUND, "the agent is at /acp"));
+        if self.admission.path.as_ref().is_some_and(|path| request.uri().path() != path) {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, "the agent is at another path"));
         }
         if request.method() != Method::GET {
             let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "the agent is reached with GET");

@@ -67,7 +67,11 @@ impl Server {
         F: Future<Output = Farewell> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = SocketDoor { listener, name: None, token: Token::new("secret".into()) };
+        let door = SocketDoor {
+            listener,
+            name: None,
+            admission: Admission::with_token(Token::new("secret".into())),
+        };
         let port: u16 = door.url().unwrap().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
         let listening = tokio::spawn(listen_with(door, cut.clone(), times, serve));
         Self { port, cut, listening }
@@ -258,7 +262,7 @@ async fn frames_are_lines() {
     for message in [
         Message::text("{\"a\":\n \"b\\n\"}\r\n"),
         Message::text("\n"),
-        Message::binary(vec![1, 2, 3]),
+        Message::binary(vec![1, 0xFF, 3]),
         Message::text("{\"still\": \"here\"}"),
         Message::Close(None),
     ] {
@@ -272,7 +276,7 @@ async fn frames_are_lines() {
         &heard,
         &expect![[r#"
         "{\"a\":  \"b\\n\"}  "
-        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\",\"data\":{\"kind\":\"protocol\",\"details\":\"Messages are text frames; a binary frame was not read.\"}}}"
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\",\"data\":{\"kind\":\"protocol\",\"details\":\"Messages are text; a binary frame that holds none was not read.\"}}}"
         "{\"still\": \"here\"}"
         "Close(None)"
     "#]],

@@ -6,7 +6,11 @@ use clap::Parser;
 use crate::cli::{BridgeArgs, BridgeOptions};
 
 /// Each takes a value.
-const OPTIONS: [&str; 5] = ["--host", "--port", "--cwd", "--log", "--token-file"];
+const OPTIONS: [&str; 9] =
+    ["--host", "--port", "--cwd", "--env", "--log", "--log-file", "--token-file", "--path", "--allow-origin"];
+
+/// Takes none.
+const FLAG: &str = "--no-token";
 
 /// Options that stood behind the command.
 #[derive(Debug, Parser)]
@@ -27,7 +31,7 @@ pub(super) fn sorted(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), c
         } else if OPTIONS.contains(&word.as_str()) {
             ours.push(word);
             ours.extend(words.next());
-        } else if word.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name)) {
+        } else if word == FLAG || word.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name)) {
             ours.push(word);
         } else {
             theirs.push(word);
@@ -39,8 +43,13 @@ pub(super) fn sorted(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), c
         host: behind.host.or(before.host),
         port: behind.port.or(before.port),
         cwd: behind.cwd.or(before.cwd),
+        env: before.env.into_iter().chain(behind.env).collect(),
         log: behind.log.or(before.log),
+        log_file: behind.log_file.or(before.log_file),
         token_file: behind.token_file.or(before.token_file),
+        no_token: behind.no_token || before.no_token,
+        path: behind.path.or(before.path),
+        allow_origin: before.allow_origin.into_iter().chain(behind.allow_origin).collect(),
     };
     Ok((options, theirs))
 }
@@ -60,8 +69,9 @@ mod tests {
             sorted(args)
         });
         let said = match sorted {
-            Ok((BridgeOptions { host, port, cwd, log, token_file }, words)) => {
-                format!("{host:?} {port:?} {:?} {}", [cwd, log, token_file], words.join(" "))
+            Ok((options, words)) => {
+                let BridgeOptions { host, port, cwd, log_file, token_file, .. } = options;
+                format!("{host:?} {port:?} {:?} {}", [cwd, log_file, token_file], words.join(" "))
             }
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
         };
@@ -73,9 +83,23 @@ mod tests {
         check("uv run something acp --port 8766", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
         check("--port 8766 uv run something acp", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
         check(
-            "--port 1 agent --port=2 --cwd /a -x --log l --token-file t --host h acp",
+            "--port 1 agent --port=2 --cwd /a -x --log-file l --token-file t --host h acp",
             &expect![[r#"Some("h") Some(2) [Some("/a"), Some("l"), Some("t")] agent -x acp"#]],
         );
+    }
+
+    #[test]
+    fn what_the_python_bridge_took_is_taken() {
+        let line = "acp-bridge uv run agent --port 8766 --log debug --env A=1 --env B=x=y --no-token --path * \
+                    --allow-origin http://localhost:3000";
+        let cli = Cli::try_parse_from(["crow-cli"].into_iter().chain(line.split_whitespace())).unwrap();
+        let Command::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+        let (options, words) = sorted(args).unwrap();
+        assert_eq!(words.join(" "), "uv run agent");
+        assert_eq!((options.port, options.log), (Some(8766), Some(tracing::Level::DEBUG)));
+        assert_eq!(options.env, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
+        assert_eq!((options.no_token, options.path.as_deref()), (true, Some("*")));
+        assert_eq!(options.allow_origin, ["http://localhost:3000"]);
     }
 
     #[test]
@@ -95,6 +119,12 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         check("", &expect!["error: the following required arguments were not provided:"]);
+        check(
+            "agent --log bridge.log",
+            &expect![
+                "error: invalid value 'bridge.log' for '--log <LEVEL>': expected debug, info, warning or error; a file is named with --log-file"
+            ],
+        );
         check("--port", &expect!["error: a value is required for '--port <PORT>' but none was supplied"]);
         check(
             "--port x agent",

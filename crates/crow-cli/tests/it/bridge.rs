@@ -1,6 +1,7 @@
 //! `crow-cli acp-bridge` and `crow-cli acp --listen`: what a client over WebSocket sees of them, and what is left.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod open;
 mod peer;
 
 use std::{
@@ -112,7 +113,7 @@ async fn slow_and_many_visitors_keep_nobody_out() {
 async fn odd_frames_do_no_harm() {
     let server = Server::to_script(ECHO);
     let mut client = server.client().await;
-    client.socket.send(Message::binary(vec![0, 1, 2])).await.expect("it listens");
+    client.socket.send(Message::binary(vec![0, 0xFF, 2])).await.expect("it listens");
     let answer = client.hear().await;
     assert!(answer.contains("-32700") && answer.contains("binary"), "{answer}");
     client.say("").await;
@@ -191,7 +192,8 @@ async fn an_agent_that_ends_says_why_in_the_close_frame() {
 async fn what_agents_complain_of_is_in_the_log() {
     let world = nowhere();
     let log = world.home().join("bridge.log");
-    let args = ["acp-bridge", "--log", &log.display().to_string(), "sh", "-c", "echo 'no key' >&2; exec cat"];
+    let args =
+        ["acp-bridge", "--log-file", &log.display().to_string(), "sh", "-c", "echo 'no key' >&2; exec cat"];
     let server = Server::start(world, &args);
     let mut client = server.client().await;
     client.say("{}").await;
@@ -328,7 +330,7 @@ fn what_cannot_be_served_ends_with_a_sentence() {
     "#]],
     );
     refused(
-        &["--log", "/missing/log", "cat"],
+        &["--log-file", "/missing/log", "cat"],
         &expect![[r#"
         Some(1) error: could not write the log /missing/log: No such file or directory (os error 2)
     "#]],
@@ -477,8 +479,10 @@ async fn acp_listen_ends_with_its_turns() {
 async fn the_log_says_how_a_client_ended() {
     let world = nowhere();
     let log = world.home().join("bridge.log");
-    let server =
-        Server::start(world, &["acp-bridge", "--log", &log.display().to_string(), "sh", "-c", &leashed()]);
+    let server = Server::start(
+        world,
+        &["acp-bridge", "--log-file", &log.display().to_string(), "sh", "-c", &leashed()],
+    );
     let mut leash = Leash::new(&server.world.project());
     let mut client = server.client().await;
     started(&mut client).await;

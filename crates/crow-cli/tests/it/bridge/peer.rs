@@ -57,8 +57,12 @@ impl Server {
         });
         assert_eq!(said["pid"], child.id());
         let text = |key: &str| said[key].as_str().expect("a text").to_owned();
-        let (url, token_file) = (text("url"), text("token_file"));
-        let token = std::fs::read_to_string(&token_file).expect("the token").trim().to_owned();
+        let url = text("url");
+        let token_file = said["token_file"].as_str().unwrap_or_default().to_owned();
+        let token = match token_file.as_str() {
+            "" => String::new(),
+            file => std::fs::read_to_string(file).expect("the token").trim().to_owned(),
+        };
         Self { child, url, token, token_file, world }
     }
 
@@ -69,7 +73,8 @@ impl Server {
     }
 
     pub(super) fn port(&self) -> u16 {
-        let port = self.url.trim_end_matches("/acp").rsplit(':').next().expect("a port");
+        let port =
+            self.url.trim_end_matches("/acp").trim_end_matches('/').rsplit(':').next().expect("a port");
         port.parse().expect("a number")
     }
 

@@ -5,7 +5,7 @@ mod told;
 
 use std::fs;
 
-use crow_acp::{Farewell, Launcher, SocketDoor, Token, listen, splice};
+use crow_acp::{Admission, Farewell, Launcher, SocketDoor, Token, listen, splice};
 use crow_testkit::agent;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -508,7 +508,11 @@ fn served(words: &'static [&'static str]) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be made").block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("it listens");
-            let door = SocketDoor { listener, name: None, token: Token::new("right".into()) };
+            let door = SocketDoor {
+                listener,
+                name: None,
+                admission: Admission::with_token(Token::new("right".into())),
+            };
             tell.send(door.url().expect("it has an address")).expect("the test waits");
             let agent = move |lines| async move {
                 let (program, args) = agent::command("commands::agents::agent", words);
