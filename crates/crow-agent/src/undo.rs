@@ -6,7 +6,7 @@ use std::path::Path;
 use crow_core::{CrowPart, Part, SessionId};
 use crow_store::{ChangeId, Store, StoreError, Writer};
 use crow_tools::{Done, How, Kept, Undoing, Undone};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::clock;
 
@@ -56,34 +56,26 @@ async fn remember(store: &Store, session: &SessionId, files: &[Undone]) -> Resul
     if paths.is_empty() {
         return Ok(());
     }
-    let mut config = config(store, session).await?;
-    let mut untold = listed(&config);
+    let tip = store.tip(session).await?;
+    let mut untold = tip.map(|tip| listed(&tip.config)).unwrap_or_default();
     for path in paths {
         // One beyond the limit says that there are more.
         if untold.len() <= UNTOLD_MAX && !untold.contains(&path) {
             untold.push(path);
         }
     }
-    config.insert(UNTOLD.into(), untold.into());
-    store.set_config(session, Value::Object(config).to_string()).await
+    store.set_config(session, UNTOLD, Some(untold.into())).await
 }
 
-async fn config(store: &Store, session: &SessionId) -> Result<Map<String, Value>, StoreError> {
-    Ok(store.tip(session).await?.map(|tip| read(&tip.config)).unwrap_or_default())
-}
-
-fn read(config: &str) -> Map<String, Value> {
-    serde_json::from_str(config).unwrap_or_default()
-}
-
-fn listed(config: &Map<String, Value>) -> Vec<String> {
+fn listed(config: &str) -> Vec<String> {
+    let config: Value = serde_json::from_str(config).unwrap_or_default();
     let paths = config.get(UNTOLD).and_then(Value::as_array).into_iter().flatten();
     paths.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// What the next prompt tells the model of what was undone since the last one.
 pub(crate) fn untold(config: &str) -> Option<Part> {
-    let paths = listed(&read(config));
+    let paths = listed(config);
     if paths.is_empty() {
         return None;
     }
@@ -108,9 +100,7 @@ pub(crate) fn plain(path: &str) -> String {
 
 /// Forgets what the model was told.
 pub(crate) async fn told(store: &Store, session: &SessionId) -> Result<(), StoreError> {
-    let mut config = config(store, session).await?;
-    config.remove(UNTOLD);
-    store.set_config(session, Value::Object(config).to_string()).await
+    store.set_config(session, UNTOLD, None).await
 }
 
 /// Says in a session what became of the files, or would.

@@ -11,6 +11,7 @@ mod tasks;
 use std::{collections::HashSet, io, path::Path, sync::Arc, thread};
 
 use crow_core::{Compaction, ContentHash, Entry, Mode, Reply, SessionId, ThoughtLevel, Usage};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 pub use self::rights::{Attending, Writer};
@@ -275,9 +276,14 @@ impl Store {
         self.change(session, Change::Tools(definitions)).await
     }
 
-    /// Remembers what else is set in a session, as JSON.
-    pub async fn set_config(&self, session: &SessionId, config: String) -> Result<(), StoreError> {
-        self.change(session, Change::Config(config)).await
+    /// Remembers one more thing that is set in a session, under a key of its own; `None` forgets it.
+    pub async fn set_config(
+        &self,
+        session: &SessionId,
+        key: &'static str,
+        value: Option<Value>,
+    ) -> Result<(), StoreError> {
+        self.change(session, Change::Config { key, value }).await
     }
 
     /// Begins a session with all that was said in another; tells whether there is that other.

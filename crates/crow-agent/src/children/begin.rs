@@ -97,7 +97,7 @@ impl Children {
         let stored = async {
             family.kit.store.create_session(&task, session).await?;
             if worktree.is_some() {
-                family.kit.store.set_config(&task, remember(&folder)).await?;
+                family.kit.store.set_config(&task, WORKTREE_OF, Some(json!(folder))).await?;
             }
             family.kit.store.attend(&task).await
         };
@@ -324,10 +324,6 @@ fn who(trusted: Trusted, agent: &str, title: &str) -> String {
 
 /// Where a session remembers, beside what else is set in it, the folder that its worktree was made of.
 const WORKTREE_OF: &str = "worktree_of";
-
-fn remember(folder: &Path) -> String {
-    json!({ WORKTREE_OF: folder }).to_string()
-}
 
 fn worktree_of(config: &str) -> Option<PathBuf> {
     let config: Value = serde_json::from_str(config).ok()?;

@@ -54,9 +54,7 @@ fn a_name_stays_on_its_line() {
 #[test]
 fn what_is_set_in_a_session_is_read_whatever_it_is() {
     for (text, wanted) in [("", 0), ("[1]", 0), (r#"{"undone":7}"#, 0), (r#"{"undone":["/a",1,"/b"]}"#, 2)] {
-        let config: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-        assert_eq!(listed(&config).len(), wanted, "{text}");
+        assert_eq!(listed(text).len(), wanted, "{text}");
     }
-    let kept: Map<String, Value> = serde_json::from_str(r#"{"other":1,"undone":["/a"]}"#).unwrap();
-    assert_eq!(listed(&kept), ["/a"]);
+    assert_eq!(listed(r#"{"other":1,"undone":["/a"]}"#), ["/a"]);
 }

@@ -1,6 +1,7 @@
 //! Sessions as a whole: begun, listed, changed, deleted.
 
 use crow_core::{Mode, SessionId, ThoughtLevel};
+use serde_json::{Map, Value};
 
 use super::{Database, PAGE_MAX, blobs};
 use crate::{
@@ -27,11 +28,15 @@ pub(crate) enum Change {
     Model(String),
     ThoughtLevel(ThoughtLevel),
     AgentSession(String),
-    Config(String),
     /// The template that its system prompt was made of.
     Template(String),
     /// The tools that its model is offered, as JSON.
     Tools(String),
+    /// One key of what else is set, with its JSON; `None` removes it.
+    Config {
+        key: &'static str,
+        value: Option<Value>,
+    },
 }
 
 impl Database {
@@ -136,7 +141,7 @@ impl Database {
             Change::AgentSession(name) => {
                 ("UPDATE sessions SET agent_session_id = $1 WHERE id = $2", name.as_str())
             }
-            Change::Config(config) => ("UPDATE sessions SET config = $1 WHERE id = $2", config.as_str()),
+            Change::Config { key, value } => return self.change_config(session, key, value.as_ref()),
             Change::Template(template) => return self.point(session, &TEMPLATES, template),
             Change::Tools(definitions) => return self.point(session, &TOOLS, definitions),
         };
@@ -154,6 +159,28 @@ impl Database {
                 0 => Err(StoreError::NoSession(session.clone()).into()),
                 _ => Ok(()),
             }
+        })
+    }
+
+    fn change_config(
+        &mut self,
+        session: &SessionId,
+        key: &str,
+        value: Option<&Value>,
+    ) -> Result<(), StoreError> {
+        self.write(|sql| {
+            let find = "SELECT config FROM sessions WHERE id = $1";
+            let found = sql.one(find, values![session], |columns| columns.string(0))?;
+            let Some(config) = found else { return Err(StoreError::NoSession(session.clone()).into()) };
+            // What is no object was written by nobody and says nothing.
+            let mut config: Map<String, Value> = serde_json::from_str(&config).unwrap_or_default();
+            match value {
+                Some(value) => drop(config.insert(key.to_owned(), value.clone())),
+                None => drop(config.remove(key)),
+            }
+            let config = Value::Object(config).to_string();
+            sql.execute("UPDATE sessions SET config = $1 WHERE id = $2", values![&config, session])?;
+            Ok(())
         })
     }
 
