@@ -19,7 +19,7 @@ use std::{
 };
 
 use crow_agent::WorkflowSettings;
-use crow_core::{Hook, Sandbox, TreeLimits, is_secret_value};
+use crow_core::{Hook, TreeLimits, is_secret_value};
 use crow_model::ProviderSettings;
 use crow_store::{Address, ServerAddress};
 use crow_tools::{Shell, Terminals};
@@ -79,7 +79,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         requests_max: top.requests_max.unwrap_or(REQUESTS_MAX),
         compact_tokens_max: top.compact_tokens_max.unwrap_or(COMPACT_TOKENS_MAX),
         mode: top.permissions.mode.unwrap_or_default(),
-        sandbox: top.permissions.sandbox.or(top.sandbox).unwrap_or_default(),
+        sandbox: top.permissions.sandbox.unwrap_or_default(),
         network: top.permissions.network,
         writable: places::temporary(env),
         caches: places::caches(env),
@@ -197,7 +197,6 @@ struct Top<'a> {
     use_acp_terminal: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
     shell: Option<Shell>,
-    sandbox: Option<Sandbox>,
     hooks: Vec<Hook>,
 }
 
@@ -251,8 +250,11 @@ impl Loader<'_> {
                 "TEMPERATURE" => top.earlier.temperature = self.number(key, &field.node, "a number")?,
                 "reasoning_effort" => top.earlier.reasoning_effort = self.text(key, &field.node)?,
                 "parallel_tool_calls" => top.earlier.parallel_tool_calls = self.flag(key, &field.node)?,
-                "sandbox" => top.sandbox = self.sandbox(key, field)?,
                 "hooks" => top.hooks = self.hooks(field)?,
+                "sandbox" => {
+                    let why = "sandbox: it belongs under permissions; write permissions.sandbox";
+                    return Err(self.wrong(field.line, why.to_owned()));
+                }
                 "permissions" => top.permissions = self.permissions(field)?,
                 "speckit" => top.workflow = self.speckit(field)?,
                 _ => self.check_known("", field, known::TOP),

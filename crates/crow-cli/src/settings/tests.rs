@@ -393,8 +393,10 @@ fn how_commands_are_held_is_read() {
     check_held("", expect!["Unapproved Open 0"]);
     check_held("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
     check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
-    check_held("sandbox: always\n", expect!["Always Open 0"]);
-    check_held("sandbox: always\npermissions: { sandbox: off }\n", expect!["Off Open 0"]);
+    check_held(
+        "sandbox: always\n",
+        expect!["$DIR/config.yaml:1: sandbox: it belongs under permissions; write permissions.sandbox"],
+    );
     check_held(
         "permissions:\n  sandbox: on\n",
         expect!["$DIR/config.yaml:2: permissions.sandbox: expected off, unapproved or always"],
@@ -488,8 +490,8 @@ fn keys_are_kept_from_commands_by_their_name() {
         "",
         &[("ANTHROPIC_API_KEY", "x"), ("my_api_key", "x"), ("API_KEYS", "x"), ("PATH", "x")],
         expect![[r#"
-        db $DIR/crow.db requests 200 mode ask secrets ["ANTHROPIC_API_KEY", "my_api_key"]
-    "#]],
+            db $DIR/crow.db requests 200 mode ask secrets ["ANTHROPIC_API_KEY", "API_KEYS", "my_api_key"]
+        "#]],
     );
 }
 
