@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
 pub use self::events::{
-    ClientEvent, Heard, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason,
+    ClientEvent, Heard, Lasting, PermissionAnswer, PermissionChoice, PermissionQuestion, StopReason,
 };
 pub use self::opened::{OpenedSession, SessionOption};
 use self::wanted::Request;

@@ -19,8 +19,9 @@ mod v1;
 
 pub use abilities::Abilities;
 pub use client::{
-    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, OpenedSession, PermissionAnswer,
-    PermissionChoice, PermissionQuestion, Prompted, SessionOption, StopReason, Upstream, Want, Wanted, drive,
+    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, Lasting, OpenedSession,
+    PermissionAnswer, PermissionChoice, PermissionQuestion, Prompted, SessionOption, StopReason, Upstream,
+    Want, Wanted, drive,
 };
 pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
 pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
@@ -28,7 +29,7 @@ pub use form::{Choice, Form, Formed};
 pub use incoming::{
     About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Until, Which,
 };
-pub use outbox::{Answered, Client, OfferAlways, Question, Subject};
+pub use outbox::{Answered, Answers, Client, Question, Subject};
 pub use program::{AgentEnd, AgentProgram, Launcher};
 pub use server::{ServeError, serve};
 pub use socket::{

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
+use crow_core::{CallId, Content, Facets, GrantOffer, SessionId, Status, Update};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -57,12 +57,16 @@ impl std::fmt::Debug for Client {
 pub enum Answered {
     /// Yes, this once.
     AllowOnce,
-    /// Yes, and do not ask again.
-    AllowAlways,
+    /// Yes, and for the rest of the session.
+    AllowForSession,
+    /// Yes, and always in this project.
+    AllowInProject,
     /// No, this once.
-    RejectOnce,
-    /// No, and do not ask again.
-    RejectAlways,
+    Reject,
+    /// No, and for the rest of the session.
+    RejectForSession,
+    /// No, and the person wants to say what to do instead.
+    RejectAndTell,
     /// The turn was stopped while the question was open.
     Cancelled,
     /// Nobody could be asked.
@@ -70,6 +74,17 @@ pub enum Answered {
         /// Why not.
         why: String,
     },
+}
+
+impl Answered {
+    /// Tells whether it is a yes.
+    pub fn allows(&self) -> bool {
+        match self {
+            Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
+            Self::Reject | Self::RejectForSession | Self::RejectAndTell => false,
+            Self::Cancelled | Self::Nobody { .. } => false,
+        }
+    }
 }
 
 /// A call that needs a person's word.
@@ -87,8 +102,8 @@ pub struct Question<'a> {
     pub preview: &'a [Content],
     /// What speaks against just running it.
     pub why: Option<&'a str>,
-    /// Whether "always" is among the answers.
-    pub offer_always: OfferAlways,
+    /// Which answers there are beside yes and no.
+    pub answers: Answers<'a>,
 }
 
 /// What a yes would be about.
@@ -103,13 +118,20 @@ pub enum Subject {
     GoOn,
 }
 
-/// Whether "always" is among the answers.
+/// Which answers a question has beside a yes and a no that hold once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfferAlways {
-    /// It is.
-    Yes,
-    /// It is asked each time.
-    No,
+pub enum Answers<'a> {
+    /// None.
+    Once,
+    /// A yes and a no for the rest of the session.
+    Session,
+    /// A call's: what is remembered of a yes, and a no with words.
+    Remembered {
+        /// What a yes may be remembered as.
+        offer: &'a GrantOffer,
+        /// Whether the person can say what to do instead.
+        can_tell: bool,
+    },
 }
 
 impl Client {
@@ -173,7 +195,8 @@ impl Client {
     ) -> Option<PermissionAnswer> {
         let answer = async {
             self.flushed(session).await;
-            self.request(v1::permission_request_of_child(session, (call, who), question)).await
+            let is_child = self.abilities().depth.is_some();
+            self.request(v1::permission_request_of_child(session, (call, who), question, is_child)).await
         };
         tokio::select! {
             biased;
@@ -214,7 +237,8 @@ impl Client {
         let answer = async {
             // The call has to be there before the question about it.
             self.flushed(session).await;
-            self.request(v1::permission_request(session, question)).await
+            let is_child = self.abilities().depth.is_some();
+            self.request(v1::permission_request(session, question, is_child)).await
         };
         // A dropped request tells the client by itself that nobody waits any longer.
         tokio::select! {
@@ -222,7 +246,7 @@ impl Client {
             () = cut.cancelled() => Answered::Cancelled,
             answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
                 Ok(_) if self.is_gone() => Answered::Cancelled,
-                Ok(answer) => v1::answered(answer, question.offer_always),
+                Ok(answer) => v1::answered(answer, question.answers),
                 Err(_) => Answered::Nobody { why: "nobody answered for twelve hours".into() },
             },
         }

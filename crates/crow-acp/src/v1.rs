@@ -36,7 +36,7 @@ pub(crate) use opening::{
     session_page, session_resumed, sign_in_method,
 };
 pub(crate) use permission::{
-    answered, answered_for_child, nobody, permission_request, permission_request_of_child,
+    answered, answered_for_child, lasting, nobody, permission_request, permission_request_of_child,
     permission_response,
 };
 pub(crate) use refused::with_kind;

@@ -1,6 +1,6 @@
 //! A client that never answers, with a clock that runs when everybody waits.
 
-use crow_acp::{Abilities, About, Answered, Hello, Incoming, OfferAlways, Question, Subject};
+use crow_acp::{Abilities, About, Answered, Answers, Hello, Incoming, Question, Subject};
 use crow_core::{CallId, Facets, SessionId, ToolKind, Touch};
 use serde_json::Map;
 use tokio::sync::{mpsc, oneshot};
@@ -27,7 +27,7 @@ async fn a_question_that_nobody_answers_is_given_up() {
             arguments: &Map::new(),
             preview: &[],
             why: None,
-            offer_always: OfferAlways::No,
+            answers: Answers::Once,
         };
         client.await.unwrap().ask(&SessionId::new("s"), question, &CancellationToken::new()).await
     });

@@ -1,17 +1,17 @@
 //! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
 //! each result on disk before it is shown.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use crow_acp::{Answered, ClientTerminal, OfferAlways, Question, Subject};
+use crow_acp::{Answered, Answers, ClientTerminal, Form, Formed, Lasting, Question, Subject};
 use crow_core::{
-    Approval, Call, Confinement, Content, Entry, Facets, Failure, Grants, Law, Mode, Outcome, Prints, Roots,
-    SandboxSupport, Status, ToolKind, Touch, Update, Verdict, approval_sandboxed, judge, judge_sandboxed,
-    waits_for,
+    Approval, Call, Confinement, Content, Entry, Facets, Failure, GrantOffer, Grants, Mode, Outcome, Prints,
+    SandboxSupport, Status, ToolKind, Touch, Update, Verdict, waits_for,
 };
-use crow_tools::{Progress, ToolCx, Tools};
+use crow_tools::{PermissionPolicy, PolicySources, Progress, ToolCx, Tools};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
@@ -24,11 +24,13 @@ use crate::keeping::CallKeeper;
 use crate::kit::KitSettings;
 use crate::run_turn::{Claimed, Conversation, TurnCx};
 use crate::speckit::{begin_watching, end_watching};
-use crate::supplies::Supplies;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
 const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
 const CUT: &str = "not run: the turn was cancelled";
+const REFUSED: &str = "not run: the person refused it";
+const WAITS_FOR_WORDS: &str =
+    "not run: the person refused a call before it, and says what to do instead with the next message";
 
 /// Runs calls until each has its result in the transcript.
 pub(crate) async fn run_calls(
@@ -87,12 +89,8 @@ pub(crate) async fn run_calls(
     }
     drop(running);
     talk.told = gate.told;
-    talk.grants = gate.grants.into_inner().unwrap_or_else(PoisonError::into_inner);
+    talk.waits_for_words |= gate.waits_for_words.into_inner();
     stored
-}
-
-fn spelled(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {
@@ -219,43 +217,37 @@ async fn run_call(
 
 /// What the calls of one reply share when they need permission.
 pub(crate) struct Gate {
-    /// One question at a time: an "always" may answer the next one.
+    /// One question at a time: an answer may cover the next one.
     pub(crate) asking: Mutex<()>,
-    grants: std::sync::Mutex<Grants>,
+    pub(crate) policy: PermissionPolicy,
     pub(crate) told: Told,
-    pub(crate) settings: Arc<KitSettings>,
     /// How well commands can be held here; known when there are any.
     pub(crate) support: SandboxSupport,
-    supplies: Arc<Supplies>,
-    roots: Roots,
+    pub(crate) settings: Arc<KitSettings>,
+    /// The person rejected a call and says what to do instead with the next prompt.
+    waits_for_words: AtomicBool,
     /// Place of the prompt whose turn it is.
     turn: u64,
 }
 
 impl Gate {
     fn new(cx: &TurnCx<'_>, talk: &mut Conversation, support: SandboxSupport) -> Self {
-        let settings = cx.kit.settings();
-        let supplies = cx.stock.now();
         Self {
             asking: Mutex::default(),
-            grants: std::sync::Mutex::new(std::mem::take(&mut talk.grants)),
             told: std::mem::take(&mut talk.told),
-            roots: roots(cx, &settings, &supplies),
-            settings,
+            policy: policy(cx, support.clone()),
             support,
-            supplies,
+            settings: cx.kit.settings(),
+            waits_for_words: AtomicBool::new(false),
             turn: talk.turn,
         }
-    }
-
-    fn grants(&self) -> std::sync::MutexGuard<'_, Grants> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether a call changes files of the session's folders and nothing else.
     fn is_inside(&self, facets: &Facets) -> bool {
         let Touch::Writes(paths) = &facets.touch else { return false };
-        let is_in_root = |path: &String| self.roots.work.iter().any(|root| Path::new(path).starts_with(root));
+        let is_in_root =
+            |path: &String| self.policy.work_roots().iter().any(|root| Path::new(path).starts_with(root));
         paths.iter().all(is_in_root)
     }
 
@@ -270,15 +262,8 @@ impl Gate {
         std::future::pending::<()>().await;
     }
 
-    fn law(&self, cx: &TurnCx<'_>, facets: &Facets) -> Law<'_> {
-        let mode = cx.standing.borrow().mode;
-        let mode = cx.scope.map_or(mode, |scope| scope.mode(mode, &facets.touch));
-        Law { mode, rules: &self.supplies.rules, roots: &self.roots, resolve: &crow_tools::resolve }
-    }
-
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
-        let verdict =
-            judge_sandboxed(&self.law(cx, facets), &self.grants(), &call.name, facets, &self.sandbox());
+        let verdict = self.policy.evaluate(mode(cx, facets), &cx.approvals.granted(), &call.name, facets);
         match cx.scope {
             Some(scope) => scope.narrowed(verdict, (&call.name, &facets.touch)),
             None => verdict,
@@ -287,18 +272,33 @@ impl Gate {
 
     /// Tells who approved a call that needs no question.
     fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
-        approval_sandboxed(&self.law(cx, facets), &call.name, facets, &self.sandbox())
+        self.policy.approval(mode(cx, facets), &cx.approvals.granted(), &call.name, facets)
+    }
+
+    fn waits_for_words(&self) -> bool {
+        self.waits_for_words.load(Ordering::Relaxed)
     }
 }
 
-fn roots(cx: &TurnCx<'_>, settings: &KitSettings, supplies: &Supplies) -> Roots {
-    let folders = supplies.folders().map(|folder| folder.display().to_string());
-    Roots {
-        work: spelled(cx.workspace.roots()),
-        readable: folders.chain([settings.spill_dir.display().to_string()]).collect(),
-        protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
-        repository: spelled(&cx.workspace.repositories()),
-    }
+/// The mode that a call is judged in: the session's, or that of the step at work.
+fn mode(cx: &TurnCx<'_>, facets: &Facets) -> Mode {
+    let mode = cx.standing.borrow().mode;
+    cx.scope.map_or(mode, |scope| scope.mode(mode, &facets.touch))
+}
+
+/// The policy of a session as it stands.
+fn policy(cx: &TurnCx<'_>, support: SandboxSupport) -> PermissionPolicy {
+    let (settings, supplies) = (cx.kit.settings(), cx.stock.now());
+    let readable = supplies.folders().map(Path::to_owned).chain([settings.spill_dir.clone()]);
+    PermissionPolicy::new(PolicySources {
+        workspace: cx.workspace,
+        cwd: None,
+        readable: readable.collect(),
+        config_dir: &settings.config_dir,
+        rules: supplies.rules.clone(),
+        sandbox: settings.sandbox,
+        support,
+    })
 }
 
 /// Says why Crow itself may not write a file for the person: what is forbidden for good holds for it too.
@@ -327,11 +327,8 @@ pub(crate) fn may_read(cx: &TurnCx<'_>, path: &Path) -> Result<(), String> {
 
 /// Judges something that no call of the model asks for.
 fn judged(cx: &TurnCx<'_>, mode: Mode, tool: &str, touch: Touch) -> Verdict {
-    let (settings, supplies) = (cx.kit.settings(), cx.stock.now());
-    let roots = roots(cx, &settings, &supplies);
-    let law = Law { mode, rules: &supplies.rules, roots: &roots, resolve: &crow_tools::resolve };
     let facets = Facets { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch };
-    judge(&law, &Grants::default(), tool, &facets)
+    policy(cx, SandboxSupport::Full).evaluate(mode, &Grants::default(), tool, &facets)
 }
 
 /// Finds out whether a call may run, and who says so; the other side is what came of it instead.
@@ -348,25 +345,28 @@ async fn permit(
     let decided = |verdict: Verdict| match verdict {
         Verdict::Allow => Ok(None),
         Verdict::Deny(why) => Err(Outcome::failed(format!("not run: {why}"))),
-        Verdict::Ask { always, why } => Ok(Some((always, why))),
+        Verdict::Ask { offer, why } => Ok(Some((offer, why))),
     };
     gate.tell_support(cx, facets);
     if decided(gate.judge(cx, call, facets))?.is_none() {
         return Ok(gate.approval(cx, call, facets));
     }
     let _turn_to_ask = gate.asking.lock().await;
-    let Some((always, why)) = decided(gate.judge(cx, call, facets))? else {
+    let Some((offer, why)) = decided(gate.judge(cx, call, facets))? else {
         return Ok(gate.approval(cx, call, facets));
     };
+    if gate.waits_for_words() {
+        return Err(Outcome::failed(WAITS_FOR_WORDS));
+    }
     // Nobody is asked about what cannot be done.
     let preview = match tools.preview(call, tool_cx).await {
         Ok(preview) => preview,
         // Why it cannot be done would say what is there, so outside the roots it is asked first.
-        Err(_) if !gate.is_inside(facets) => Vec::new(),
+        Err(_) if matches!(facets.touch, Touch::Writes(_)) && !gate.is_inside(facets) => Vec::new(),
         Err(outcome) => return Err(outcome),
     };
     let arguments = call.arguments.object();
-    let offer_always = if always.is_some() { OfferAlways::Yes } else { OfferAlways::No };
+    let abilities = cx.client.abilities();
     let question = Question {
         subject: Subject::Call,
         call: call.id,
@@ -374,7 +374,11 @@ async fn permit(
         arguments: &arguments,
         preview: &preview,
         why: why.as_deref(),
-        offer_always,
+        // The words of a child's question would be lost with its turn.
+        answers: Answers::Remembered {
+            offer: &offer,
+            can_tell: abilities.forms || abilities.depth.is_none(),
+        },
     };
     let asked = cx.client.ask(cx.session, question, cx.cut);
     let answered = match select(pin!(asked), pin!(gate.freed(cx, call, facets))).await {
@@ -382,22 +386,55 @@ async fn permit(
         // The question is taken back by itself.
         Either::Right(((), _)) => return Ok(gate.approval(cx, call, facets)),
     };
-    let why = match answered {
-        Answered::AllowOnce => return Ok(Approval::Person),
-        Answered::AllowAlways => {
-            always.into_iter().for_each(|grant| gate.grants().allow(grant));
-            return Ok(Approval::Person);
+    decide(cx, gate, answered, &offer).await
+}
+
+/// Makes a decision of an answer, and remembers a yes that holds longer.
+async fn decide(
+    cx: &TurnCx<'_>,
+    gate: &Gate,
+    answered: Answered,
+    offer: &GrantOffer,
+) -> Result<Approval, Outcome> {
+    let remembered = match answered {
+        Answered::AllowOnce => Ok(()),
+        Answered::AllowForSession => cx.approvals.remember(Lasting::Session, offer).await,
+        Answered::AllowInProject => cx.approvals.remember(Lasting::Project, offer).await,
+        Answered::RejectAndTell => return Err(Outcome::failed(words_instead(cx, gate).await)),
+        Answered::Cancelled if cx.is_over() => return Err(Outcome::failed(CUT)),
+        Answered::Cancelled => {
+            return Err(Outcome::failed("not run: the question was closed without an answer"));
         }
-        Answered::RejectOnce => "not run: the person refused it".into(),
-        Answered::RejectAlways => {
-            always.into_iter().for_each(|grant| gate.grants().refuse(grant));
-            "not run: the person refused it and does not want it asked again".into()
-        }
-        Answered::Cancelled if cx.is_over() => CUT.into(),
-        Answered::Cancelled => "not run: the question was closed without an answer".into(),
         Answered::Nobody { why } => {
-            format!("not run: it needs permission and nobody could be asked ({why})")
+            let why = format!("not run: it needs permission and nobody could be asked ({why})");
+            return Err(Outcome::failed(why));
         }
+        Answered::Reject | Answered::RejectForSession => return Err(Outcome::failed(REFUSED)),
     };
-    Err(Outcome::failed(why))
+    if let Err(why) = remembered {
+        cx.client.tell(cx.session, Update::Notice(why));
+    }
+    Ok(Approval::Person)
+}
+
+/// Hears what the person wants instead of a call: in a form where the client has them, else with the next prompt, for
+/// which the turn ends.
+async fn words_instead(cx: &TurnCx<'_>, gate: &Gate) -> String {
+    let form = Form {
+        message: "What should be done instead?".to_owned(),
+        options: Vec::new(),
+        free_text: true,
+        is_about_trust: false,
+    };
+    match cx.client.elicit(cx.session, &form, cx.cut).await {
+        Formed::Chosen(words) if !words.trim().is_empty() => {
+            format!("{REFUSED}, and says: {}", words.trim())
+        }
+        Formed::Chosen(_) | Formed::Declined => REFUSED.into(),
+        Formed::Cancelled => CUT.into(),
+        Formed::Nobody { .. } => {
+            gate.waits_for_words.store(true, Ordering::Relaxed);
+            format!("{REFUSED}, and says what to do instead with the next message")
+        }
+    }
 }

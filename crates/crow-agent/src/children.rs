@@ -37,6 +37,7 @@ pub(crate) use self::living::Awaited;
 use self::living::Living;
 pub(crate) use self::mail::Came;
 pub(crate) use self::view::line;
+use crate::approvals::Approvals;
 use crate::handle::SessionMsg;
 use crate::kit::Kit;
 use crate::session;
@@ -76,6 +77,7 @@ impl Children {
         let settings = kit.settings();
         let above = client.abilities().depth.is_some().then(|| (client.clone(), parent.clone()));
         let depth = depth(&kit, &client);
+        let approvals = Approvals::new(kit.clone(), parent.clone(), client.abilities().depth.is_some());
         let family = Family {
             book: Book::new(settings.tree_limits, above),
             kit,
@@ -83,6 +85,7 @@ impl Children {
             parent,
             standing,
             surroundings,
+            approvals,
             depth,
             own,
             has_mail: AtomicBool::new(false),
@@ -99,6 +102,11 @@ impl Children {
     /// What its tokens and those of its children are written down in.
     pub(crate) fn book(&self) -> &Book {
         &self.family.book
+    }
+
+    /// What the person allowed beyond single calls, to the session and to its children.
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.family.approvals
     }
 
     /// Tells a task more: a further round, or words for the one that runs.

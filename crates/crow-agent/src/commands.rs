@@ -3,6 +3,7 @@
 use crow_core::{CommandInfo, Mode, slash};
 use crow_tools::How;
 
+use crate::approvals::PermissionsOrder;
 use crate::compact::Chore;
 use crate::speckit;
 use crate::supplies::TrustOrder;
@@ -24,6 +25,8 @@ pub(crate) enum Command<'a> {
     Stop,
     /// Shows what the repository supplies, or says whether it may be used. `None` is not how it is done.
     Trust(Option<TrustOrder>),
+    /// Shows what is allowed beyond single calls, or takes some of it back. `None` is not how it is done.
+    Permissions(Option<PermissionsOrder>),
     /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
     Undo(Option<How>),
 }
@@ -40,6 +43,7 @@ pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
         "tasks" => Some(Command::Tasks),
         "stop" => Some(Command::Stop),
         "trust" => Some(Command::Trust(trusting(argument))),
+        "permissions" => Some(Command::Permissions(permitting(argument))),
         "undo" => Some(Command::Undo(undoing(argument))),
         _ => None,
     }
@@ -52,6 +56,17 @@ fn trusting(argument: &str) -> Option<TrustOrder> {
         "session" => Some(TrustOrder::Session),
         "no" => Some(TrustOrder::No),
         _ => None,
+    }
+}
+
+fn permitting(argument: &str) -> Option<PermissionsOrder> {
+    match argument {
+        "" => Some(PermissionsOrder::List),
+        "clear" => Some(PermissionsOrder::Clear),
+        argument => {
+            let number = argument.strip_prefix("remove ")?.trim().parse().ok()?;
+            Some(PermissionsOrder::Remove(number))
+        }
     }
 }
 
@@ -99,6 +114,11 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
             "trust",
             "Show what this repository would run, and use it or not",
             Some("yes | session | no"),
+        ),
+        command(
+            "permissions",
+            "Show what you allowed beyond single calls, and take it back",
+            Some("remove N | clear"),
         ),
         command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]

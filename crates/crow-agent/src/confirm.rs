@@ -1,6 +1,6 @@
 //! Questions of Crow's own to the person, in the form of a call that no reply made.
 
-use crow_acp::{Answered, OfferAlways, Question, Subject};
+use crow_acp::{Answered, Answers, Question, Subject};
 use crow_core::{CallId, Content, Facets, Prints, Status, ToolKind, Touch, Update};
 use serde_json::Map;
 
@@ -13,7 +13,7 @@ pub(crate) struct Matter<'a> {
     pub(crate) title: &'a str,
     pub(crate) content: Vec<Content>,
     pub(crate) subject: Subject,
-    pub(crate) offer_always: OfferAlways,
+    pub(crate) answers: Answers<'static>,
 }
 
 /// Asks whether something may be.
@@ -50,15 +50,10 @@ pub(crate) async fn confirm(cx: &TurnCx<'_>, matter: Matter<'_>, talk: &Conversa
         arguments: &Map::new(),
         preview: &content,
         why: None,
-        offer_always: matter.offer_always,
+        answers: matter.answers,
     };
     let answered = cx.client.ask(cx.session, question, cx.cut).await;
-    let status = match answered {
-        Answered::AllowOnce | Answered::AllowAlways => Status::Done,
-        Answered::RejectOnce | Answered::RejectAlways | Answered::Cancelled | Answered::Nobody { .. } => {
-            Status::Failed
-        }
-    };
+    let status = if answered.allows() { Status::Done } else { Status::Failed };
     cx.client.tell(cx.session, Update::CallChanged { call, status, content: None });
     answered
 }

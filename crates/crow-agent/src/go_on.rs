@@ -1,7 +1,7 @@
 //! Going on where a turn would end by itself: after a reply that broke off or was cut, and with a model that goes in
 //! circles.
 
-use crow_acp::{Answered, OfferAlways, Subject};
+use crow_acp::{Answers, Subject};
 use crow_core::{
     CrowPart, Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update,
 };
@@ -69,9 +69,9 @@ pub(crate) async fn in_circles(
         title: &title,
         content: Vec::new(),
         subject: Subject::GoOn,
-        offer_always: OfferAlways::No,
+        answers: Answers::Once,
     };
-    let goes_on = matches!(confirm(cx, matter, talk).await, Answered::AllowOnce | Answered::AllowAlways);
+    let goes_on = confirm(cx, matter, talk).await.allows();
     let next = turn.on_answer(cx.is_over(), goes_on);
     if next == Next::End(TurnEnd::Repeating) {
         let notice = format!("{title}; the turn was stopped");

@@ -2,10 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Answered, OfferAlways, Question, Subject};
-use crow_core::{
-    Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, SandboxRules, Status, Touch, Update,
-};
+use crow_acp::{Answered, Answers, Question, Subject};
+use crow_core::{Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
 
 use crate::calls::Gate;
 use crate::run_turn::TurnCx;
@@ -40,14 +38,9 @@ impl Gate {
             return Confinement::Free;
         }
         let mode = cx.standing.borrow().mode;
-        let confinement = self.sandbox().confinement(mode, approval);
+        let confinement = self.policy.confinement(mode, approval);
         tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
         confinement
-    }
-
-    /// The configured choice, and what the system makes of it.
-    pub(crate) fn sandbox(&self) -> SandboxRules<'_> {
-        SandboxRules { choice: self.settings.sandbox, support: &self.support }
     }
 
     /// Tells the person once what the sandbox does not do here, before the first command that it matters for.
@@ -90,11 +83,13 @@ impl Gate {
             arguments: &call.arguments.object(),
             preview: &outcome.for_client.clone(),
             why: Some(WHY_AGAIN),
-            offer_always: OfferAlways::No,
+            answers: Answers::Once,
         };
         match cx.client.ask(cx.session, question, cx.cut).await {
-            Answered::AllowOnce | Answered::AllowAlways => After::Again,
-            Answered::RejectOnce | Answered::RejectAlways => After::Over(outcome.with_note(NOT_AGAIN)),
+            Answered::AllowOnce | Answered::AllowForSession | Answered::AllowInProject => After::Again,
+            Answered::Reject | Answered::RejectForSession | Answered::RejectAndTell => {
+                After::Over(outcome.with_note(NOT_AGAIN))
+            }
             Answered::Cancelled | Answered::Nobody { .. } => After::Over(outcome),
         }
     }

@@ -3,6 +3,7 @@
 //! It says [`crow_core::Update`] and hears [`crow_acp::Incoming`]; it spells no protocol, no SQL and no
 //! provider's JSON.
 
+mod approvals;
 mod calls;
 mod children;
 mod clock;
@@ -22,6 +23,7 @@ mod memory;
 mod open;
 mod place;
 mod prompt;
+mod records;
 mod replay;
 mod run_turn;
 mod session;
@@ -33,6 +35,7 @@ mod toolbox;
 mod turn_job;
 mod undo;
 
+pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
 pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
 pub use host::serve;
 pub use kit::{Kit, KitSettings, Parallel, Surrounding, WorkflowSettings};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, Grants, Limits, MessageId, Next, Outcome, Part, Prompt, Reply,
+    Delta, Ended, Entry, Failure, FailureKind, Limits, MessageId, Next, Outcome, Part, Prompt, Reply,
     ReplyBuilder, SessionId, ToolSpec, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::Approvals;
 use crate::calls::run_calls;
 use crate::children::{Came, Children, Context};
 use crate::clock;
@@ -44,6 +45,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) stock: &'a Stock,
     pub(crate) children: &'a Children,
+    pub(crate) approvals: &'a Approvals,
     pub(crate) standing: &'a watch::Receiver<Standing>,
     pub(crate) until: Until,
     pub(crate) cut: &'a CancellationToken,
@@ -56,7 +58,6 @@ pub(crate) struct TurnCx<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     pub(crate) transcript: Transcript,
-    pub(crate) grants: Grants,
     pub(crate) on_disk: OnDisk,
     /// What a reply came to whose end was never stored.
     pub(crate) unfinished: Option<Reply>,
@@ -65,6 +66,8 @@ pub(crate) struct Conversation {
     pub(crate) told: Told,
     /// The tools that the store knows the model is offered.
     pub(crate) offered: Arc<[ToolSpec]>,
+    /// The person rejected a call and says what to do instead with the next prompt: the turn ends for that.
+    pub(crate) waits_for_words: bool,
     /// Place of the prompt whose turn runs.
     pub(crate) turn: u64,
     /// What a step that waits for an answer is held against when it is over.
@@ -137,8 +140,9 @@ pub(crate) async fn run_turn(
             Next::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
                 let next = turn.on_results(cx.is_over(), talk.transcript.entries());
+                let has_to_wait = std::mem::take(&mut talk.waits_for_words) || cx.hook_marks.is_ended();
                 let is_end = matches!(next, Next::End(_));
-                if !is_end && (cx.hook_marks.is_ended() || cx.scope.is_some_and(Scope::is_over)) {
+                if !is_end && (has_to_wait || cx.scope.is_some_and(Scope::is_over)) {
                     return Ok(TurnEnd::Done);
                 }
                 next

@@ -23,8 +23,8 @@ use crow_speckit::Supplied;
 
 use crate::kit::KitSettings;
 
-pub(crate) use self::found::root;
-pub(crate) use self::reading::{Inside, text as read_text};
+pub(crate) use self::found::{hash, root};
+pub(crate) use self::reading::{Inside, names, text as read_text};
 pub(crate) use self::stock::Stock;
 pub(crate) use self::survey::known_skills;
 pub(crate) use self::texts::{PromptFile, Skill};

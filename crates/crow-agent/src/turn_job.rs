@@ -124,6 +124,7 @@ impl TurnJob {
             toolbox: &self.toolbox,
             stock: &self.stock,
             children: &self.children,
+            approvals: self.children.approvals(),
             standing: &self.standing,
             until: self.until,
             cut: &self.cut,
@@ -144,6 +145,10 @@ impl TurnJob {
         (work, more_words): (Work, &mut mpsc::Receiver<MoreWords>),
     ) -> Result<TurnEnd, Failure> {
         let tip = self.kit.store.tip(&self.id).await.map_err(store_failure)?;
+        let config = tip.as_ref().map(|tip| tip.config.as_str());
+        if let Some(problem) = cx.approvals.load(config, &self.place.cwd).await {
+            cx.client.tell(cx.session, Update::Notice(problem));
+        }
         match on_disk {
             // Another process may have gone on with it, or deleted it.
             OnDisk::Same | OnDisk::Coming(_) => {

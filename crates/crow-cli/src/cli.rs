@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// List, show, give and remove trust in what repositories supply
     Trust(TrustArgs),
+    /// List what you always allow in your projects, and take it back
+    Permissions(PermissionsArgs),
     /// Number features and check what a step of Spec Kit needs, as its own scripts do
     Speckit(SpeckitArgs),
     /// Check the configuration, keys, database, servers, agents, shell and sandbox, and say what to do
@@ -376,6 +378,28 @@ pub(crate) struct UndoArgs {
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,
+}
+
+/// What to do about permissions.
+#[derive(Debug, Args)]
+pub(crate) struct PermissionsArgs {
+    /// What to do; without it the answers are listed
+    #[command(subcommand)]
+    pub(crate) command: Option<PermissionsCommand>,
+    /// Print JSON
+    #[arg(short, long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What can be done about permissions; the project is the one around the current folder unless it is named.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// List what is always allowed, by project
+    List,
+    /// Take one answer back, by its number in the list
+    Remove { number: usize, folder: Option<PathBuf> },
+    /// Take all answers of a project back
+    Clear { folder: Option<PathBuf> },
 }
 
 /// What to do about trust.

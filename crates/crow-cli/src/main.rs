@@ -15,6 +15,7 @@ mod log;
 mod mcp;
 mod models;
 mod money;
+mod permissions;
 mod privacy;
 mod providers;
 mod run;
@@ -122,6 +123,7 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Trust(args) => {
             trust::run(&args, &load(&dir, &env)?, &current_dir()?, sessions::ask_person, &mut out)?;
         }
+        Command::Permissions(args) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
         Command::Speckit(args) => speckit::run(&args, &load(&dir, &env)?, &current_dir()?, &mut out)?,
         Command::Doctor(args) => {
             agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;

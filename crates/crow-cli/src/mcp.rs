@@ -50,7 +50,7 @@ fn offer(settings: &Settings, cwd: PathBuf) -> Offer {
         rules: settings.rules.clone(),
         sandbox: settings.sandbox,
         readable: vec![agent::spill_dir(settings)],
-        protected: vec![crow_tools::resolve(&settings.dir)],
+        config_dir: settings.dir.clone(),
     }
 }
 

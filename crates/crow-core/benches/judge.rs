@@ -64,7 +64,7 @@ fn cost(law: &Law<'_>, line: &str) -> f64 {
         let start = Instant::now();
         for _ in 0..N_TIMES {
             black_box(judge_sandboxed(law, &grants, "terminal", black_box(&facets), &sandbox));
-            black_box(approval_sandboxed(law, "terminal", black_box(&facets), &sandbox));
+            black_box(approval_sandboxed(law, &grants, "terminal", black_box(&facets), &sandbox));
         }
         start.elapsed().as_secs_f64() * 1e6 / f64::from(N_TIMES)
     };

@@ -61,7 +61,7 @@ pub use message::{
 };
 pub use pattern::{BadGlob, LetterCase, PathGlob};
 pub use permission::{
-    BadRule, Grant, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, approval_sandboxed,
+    BadRule, Grant, GrantOffer, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, approval_sandboxed,
     autorun_of_home, hook_managers, is_autorun_folder, is_key, judge, judge_sandboxed,
 };
 pub use reply::{Delta, ModelEvent, ReplyBuilder};

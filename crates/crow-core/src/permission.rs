@@ -8,9 +8,11 @@ mod denials;
 mod deny;
 mod equal;
 mod folders;
+mod grants;
 mod harmless;
 mod names;
 mod paths;
+mod prefixes;
 mod programs;
 mod protected;
 mod readers;
@@ -22,14 +24,14 @@ mod scripts;
 mod variables;
 mod written;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use self::accepted::Effect;
 use self::autorun::is_autorun;
 pub use self::autorun::{autorun_of_home, hook_managers, is_autorun_folder};
+pub use self::grants::{Grant, GrantOffer, Grants};
 pub use self::paths::is_key;
-use self::paths::{is_inside, is_protected, is_readable, is_secret};
+use self::paths::{holds_protected, is_inside, is_protected, is_readable, is_secret};
 use self::rules::Care;
 pub use self::rules::{BadRule, Rule, Rules};
 pub use self::sandboxed::{approval_sandboxed, judge_sandboxed};
@@ -84,77 +86,15 @@ impl Mode {
 pub enum Verdict {
     /// Run it.
     Allow,
-    /// Ask the person. `always` is what "always" would grant; `None` when it must be asked each time.
+    /// Ask the person.
     Ask {
-        /// What an "always" would be remembered as.
-        always: Option<Grant>,
+        /// What a yes may be remembered as beyond this call.
+        offer: GrantOffer,
         /// What speaks against just running it, with the call as subject.
         why: Option<String>,
     },
     /// Do not run it, and say why.
     Deny(String),
-}
-
-/// Something a person allowed for the rest of a session.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grant {
-    /// These very commands, each as [`crate::shell::Simple::spelled`] spells it, or a whole line that changes folders.
-    Commands(BTreeSet<String>),
-    /// Changing files inside the roots.
-    Edits,
-    /// A tool of an MCP server.
-    Tool {
-        /// The server's name.
-        server: String,
-        /// The tool's name there.
-        tool: String,
-    },
-    /// Reading pages of a site.
-    Site(String),
-    /// Searching the web.
-    Searches,
-}
-
-/// What a person said "always" to in a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grants {
-    allowed: BTreeSet<Grant>,
-    refused: BTreeSet<Grant>,
-}
-
-impl Grants {
-    /// Remembers an "always allow"; each command of a line is allowed on its own from then on.
-    pub fn allow(&mut self, grant: Grant) {
-        match grant {
-            Grant::Commands(commands) => {
-                self.refused.retain(
-                    |refused| !matches!(refused, Grant::Commands(others) if others.is_subset(&commands)),
-                );
-                let each = commands.into_iter().map(|command| Grant::Commands(BTreeSet::from([command])));
-                self.allowed.extend(each);
-            }
-            Grant::Edits | Grant::Tool { .. } | Grant::Site(_) | Grant::Searches => {
-                self.refused.remove(&grant);
-                self.allowed.insert(grant);
-            }
-        }
-    }
-
-    /// Remembers an "always refuse"; a line is refused as a whole.
-    pub fn refuse(&mut self, grant: Grant) {
-        self.allowed.remove(&grant);
-        self.refused.insert(grant);
-    }
-
-    fn allows(&self, grant: &Grant) -> bool {
-        self.allowed.contains(grant)
-    }
-
-    /// Tells whether all commands of a refused line are among these.
-    fn refuses(&self, commands: &BTreeSet<String>) -> bool {
-        let mut refused = self.refused.iter();
-        refused.any(|refused| matches!(refused, Grant::Commands(refused) if refused.is_subset(commands)))
-    }
 }
 
 /// The folders a session knows, resolved through links.
@@ -203,29 +143,37 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
                 law.mode == Mode::Auto
                     || is_readable(path, law.roots)
                     || (is_allowed && !is_secret(path, law.roots))
+                    || grants.allows(&Grant::Read(path.clone()))
             };
-            match paths.iter().find(|path| !is_free(path)) {
-                None => Verdict::Allow,
-                Some(path) => Verdict::Ask { always: None, why: protects(path, law.roots) },
-            }
+            let asked: Vec<&String> = paths.iter().filter(|path| !is_free(path)).collect();
+            let Some(first) = asked.first() else { return Verdict::Allow };
+            let holds_keys = |path: &&String| is_secret(path, law.roots) || holds_protected(path, law.roots);
+            let offer = match asked.iter().any(holds_keys) {
+                true => GrantOffer::default(),
+                false => GrantOffer::session(asked.iter().map(|path| Grant::Read((*path).clone())).collect()),
+            };
+            Verdict::Ask { offer, why: protects(first, law.roots) }
         }
         Touch::Writes(paths) => writes(law, grants, paths, is_allowed),
         Touch::Runs(line) => command::judge(law, grants, tool, line),
         Touch::Calls { server, tool } => {
             let grant = Grant::Tool { server: server.clone(), tool: tool.clone() };
             match law.mode {
-                _ if grants.refused.contains(&grant) => refused(),
                 _ if is_allowed => Verdict::Allow,
                 Mode::Plan => refuse_in_plan(),
                 Mode::Auto => Verdict::Allow,
                 Mode::Ask | Mode::AcceptEdits if grants.allows(&grant) => Verdict::Allow,
-                Mode::Ask | Mode::AcceptEdits => Verdict::Ask { always: Some(grant), why: None },
+                Mode::Ask | Mode::AcceptEdits => Verdict::Ask { offer: GrantOffer::both(grant), why: None },
             }
         }
         Touch::Fetches { site, reach: Reach::Private } => {
             // What a page in the web said must not reach services that trust whoever is near.
+            let grant = Grant::Site(site.clone());
+            if grants.allows(&grant) {
+                return Verdict::Allow;
+            }
             let why = format!("{site} is not on the public internet");
-            granted(grants, Grant::Site(site.clone())).unwrap_or_else(|always| ask(always, Some(why)))
+            Verdict::Ask { offer: GrantOffer::session(vec![grant]), why: Some(why) }
         }
         Touch::Fetches { site, reach: Reach::Public } => {
             looks_up(law, grants, Grant::Site(site.clone()), is_allowed)
@@ -234,14 +182,16 @@ pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Ver
     }
 }
 
-/// Returns who approved a call that may run: what needs no grant was allowed by the law alone.
-pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
+/// Returns who approved a call that may run. A grant of what runs the project's code frees it from the question and not
+/// from the sandbox.
+pub fn approval(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Approval {
     let effect = match &facets.touch {
         Touch::Runs(line) => command::effect(law, line),
         Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => None,
         Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => None,
     };
-    let is_allowed = |mode| judge(&Law { mode, ..*law }, &Grants::default(), tool, facets) == Verdict::Allow;
+    let held = grants.sandboxed();
+    let is_allowed = |mode| judge(&Law { mode, ..*law }, &held, tool, facets) == Verdict::Allow;
     match effect {
         Some(Effect::Reads) => Approval::Reading,
         // What a rule allows runs as the rule has it.
@@ -255,21 +205,10 @@ pub fn approval(law: &Law<'_>, tool: &str, facets: &Facets) -> Approval {
 
 /// Judges what only reads, but tells the outside what is read: `plan` asks as well.
 fn looks_up(law: &Law<'_>, grants: &Grants, grant: Grant, is_allowed: bool) -> Verdict {
-    let is_free = is_allowed || law.mode == Mode::Auto;
-    granted(grants, grant).unwrap_or_else(|always| if is_free { Verdict::Allow } else { ask(always, None) })
-}
-
-/// The verdict of what a person said "always" to; the other side is what nothing was said of.
-fn granted(grants: &Grants, grant: Grant) -> Result<Verdict, Grant> {
-    match grant {
-        grant if grants.refused.contains(&grant) => Ok(refused()),
-        grant if grants.allows(&grant) => Ok(Verdict::Allow),
-        grant => Err(grant),
+    if is_allowed || law.mode == Mode::Auto || grants.allows(&grant) {
+        return Verdict::Allow;
     }
-}
-
-fn ask(always: Grant, why: Option<String>) -> Verdict {
-    Verdict::Ask { always: Some(always), why }
+    Verdict::Ask { offer: GrantOffer::both(grant), why: None }
 }
 
 fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) -> Verdict {
@@ -277,21 +216,22 @@ fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) ->
         return forbidden(rule);
     }
     let are_inside = paths.iter().all(|path| is_inside(path, &law.roots.work));
-    if are_inside && grants.refused.contains(&Grant::Edits) {
-        return refused();
-    }
     if law.mode == Mode::Plan {
         return refuse_in_plan();
     }
     if let Some(path) = paths.iter().find(|path| is_protected(path, law.roots)) {
-        return Verdict::Ask { always: None, why: protects(path, law.roots) };
+        return Verdict::Ask { offer: GrantOffer::default(), why: protects(path, law.roots) };
     }
     if is_allowed || paths.iter().all(|path| may_change(law, grants, path)) {
         return Verdict::Allow;
     }
     let why = paths.iter().find(|path| is_autorun(path)).map(|path| runs_by_itself(path));
-    // An "always" is about edits that stay where they are.
-    Verdict::Ask { always: (are_inside && why.is_none()).then_some(Grant::Edits), why }
+    let offer = match why {
+        Some(_) => GrantOffer::default(),
+        None if are_inside => GrantOffer::both(Grant::Edits),
+        None => GrantOffer::session(paths.iter().map(|path| Grant::Write(path.clone())).collect()),
+    };
+    Verdict::Ask { offer, why }
 }
 
 /// Tells whether a file that is not protected may be changed without a question.
@@ -299,6 +239,7 @@ fn may_change(law: &Law<'_>, grants: &Grants, path: &str) -> bool {
     let edits_are_free = law.mode == Mode::AcceptEdits || grants.allows(&Grant::Edits);
     law.mode == Mode::Auto
         || (edits_are_free && is_inside(path, &law.roots.work) && !is_autorun(path))
+        || grants.allows(&Grant::Write(path.to_owned()))
         || law.rules.allow.iter().any(|rule| rule.covers_path(path, &law.roots.work, Care::Strict))
 }
 
@@ -316,10 +257,6 @@ fn protects(path: &str, roots: &Roots) -> Option<String> {
 
 fn forbidden(rule: &Rule) -> Verdict {
     Verdict::Deny(format!("the configuration forbids it with the deny rule `{}`", rule.as_str()))
-}
-
-fn refused() -> Verdict {
-    Verdict::Deny("the person said to always refuse this".into())
 }
 
 fn refuse_in_plan() -> Verdict {

@@ -48,7 +48,7 @@ pub struct Offer {
     /// Where may be read beside the folders, such as the output of commands.
     pub readable: Vec<PathBuf>,
     /// The configuration with its keys.
-    pub protected: Vec<PathBuf>,
+    pub config_dir: PathBuf,
 }
 
 /// Why serving came to an end that nobody wanted.

@@ -27,8 +27,8 @@ use self::{
     words::Said,
 };
 use crate::{
-    Equipment, Running, Tool, ToolCx, Workspace,
-    tool::{Refusal, answer, text_of, title},
+    Equipment, Previewing, Running, Tool, ToolCx, Workspace,
+    tool::{Refusal, answer, previewed, text_of, title},
 };
 
 /// Enough for a build or a test run of a project that is not huge; what takes longer is not lost, it goes on as a job.
@@ -104,6 +104,10 @@ pub(crate) struct Terminal {
     soft_limit: Duration,
 }
 
+/// Why no command can run.
+const NOWHERE: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
+                       (fallback_to_mcp_terminal)";
+
 impl Terminal {
     pub(crate) fn new(groups: Groups, equipment: &Equipment) -> Self {
         let soft_limit = equipment.soft_limit.unwrap_or(SOFT_LIMIT);
@@ -160,6 +164,19 @@ impl Tool for Terminal {
         }
     }
 
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
+        previewed(async move {
+            match Act::read(arguments) {
+                Ok(Act::Start(start) | Act::Reset { then: Some(start), .. })
+                    if self.route(&start, cx.abilities()) == Route::Nowhere =>
+                {
+                    Err(Refusal(NOWHERE.to_owned()))
+                }
+                Ok(_) | Err(_) => Ok(Vec::new()),
+            }
+        })
+    }
+
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
         answer(async move {
             let jobs = cx.workspace.jobs();
@@ -194,11 +211,7 @@ impl Terminal {
                 Some(came) => came,
                 None => self.run_here(start, cx, Route::Here).await?,
             },
-            (Route::Nowhere, _) => {
-                let why = "could not run the command: the client has no terminals, and the configuration wants \
-                           no others (fallback_to_mcp_terminal)";
-                return Err(Refusal(why.into()));
-            }
+            (Route::Nowhere, _) => return Err(Refusal(NOWHERE.to_owned())),
             (route, _) => self.run_here(start, cx, route).await?,
         };
         let note = start.directory_note(&came, cx.workspace);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crow_core::{CommandInfo, Content, PlanEntry, ReportOutcome, SessionId, Status, ToolKind};
+use crow_core::{CommandInfo, Content, GrantOffer, PlanEntry, ReportOutcome, SessionId, Status, ToolKind};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -129,6 +129,33 @@ pub struct PermissionQuestion {
     pub content: Vec<Content>,
     /// The answers on offer.
     pub choices: Vec<PermissionChoice>,
+    /// What a yes would be remembered as, where the agent is Crow and says so.
+    pub offer: Option<GrantOffer>,
+}
+
+impl PermissionQuestion {
+    /// Finds the answer that allows this call and nothing else.
+    pub fn allow_once(&self) -> Option<PermissionAnswer> {
+        let choice = self.choices.iter().find(|choice| choice.allows && !choice.always)?;
+        Some(PermissionAnswer::Chosen(choice.id.clone()))
+    }
+
+    /// Returns how long an answer to a question of another Crow holds beyond the call.
+    pub fn lasting(&self, answer: &PermissionAnswer) -> Option<Lasting> {
+        match answer {
+            PermissionAnswer::Chosen(id) => crate::v1::lasting(id),
+            PermissionAnswer::Nobody { .. } => None,
+        }
+    }
+}
+
+/// How long a yes holds beyond its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// For the rest of the session.
+    Session,
+    /// Always in this project.
+    Project,
 }
 
 /// What a client answers.

@@ -9,7 +9,7 @@ use agent_client_protocol as sdk;
 use crow_core::{CommandInfo, Content, SessionId, Status, ToolKind};
 use sdk::v1::schema as wire;
 
-use super::permission::subject;
+use super::permission::{offer, subject};
 use super::{plan, tree};
 use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
 
@@ -78,7 +78,7 @@ pub(crate) fn message(update: &wire::SessionUpdate) -> Option<String> {
 }
 
 pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, PermissionQuestion) {
-    let subject = subject(&request);
+    let (subject, offer) = (subject(&request), offer(&request));
     let fields = request.tool_call.fields;
     let choices = request.options.into_iter().map(|option| PermissionChoice {
         id: option.option_id.0.to_string(),
@@ -101,6 +101,7 @@ pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, P
         input: fields.raw_input,
         content: content.into_iter().filter_map(tool_content).collect(),
         choices: choices.collect(),
+        offer,
     };
     (SessionId::new(&*request.session_id.0), question)
 }

@@ -1,29 +1,38 @@
 //! Spells questions that need a person's word, and reads the answers.
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Content, SessionId};
+use crow_core::{CallId, Content, Grant, GrantOffer, SessionId};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::client::{PermissionAnswer, PermissionQuestion};
-use crate::outbox::{Answered, OfferAlways, Question, Subject};
+use crate::client::{Lasting, PermissionAnswer, PermissionQuestion};
+use crate::outbox::{Answered, Answers, Question, Subject};
 use crate::v1::calls::{locations, tool_content, tool_kind};
 use crate::v1::opening::meta;
 use crate::v1::session_id;
 
 const ALLOW_ONCE: &str = "allow_once";
-const ALLOW_ALWAYS: &str = "allow_always";
+const ALLOW_SESSION: &str = "allow_always";
+const ALLOW_PROJECT: &str = "allow_project";
 const REJECT_ONCE: &str = "reject_once";
-const REJECT_ALWAYS: &str = "reject_always";
+const REJECT_SESSION: &str = "reject_always";
+const REJECT_AND_TELL: &str = "reject_and_tell";
 
 /// What the `_meta` of a question says that is not about a call, for our own client.
 pub(super) const ASKS: &str = "crow/asks";
 const OFFER: &str = "offer";
 const GO_ON: &str = "go_on";
 
+/// Where the `_meta` of a child's question says what a yes would be remembered as.
+const REMEMBERS: &str = "crow/remembers";
+
+/// Longer descriptions of a grant make no label of a button.
+const LABEL_CHARS_MAX: usize = 60;
+
 pub(crate) fn permission_request(
     session: &SessionId,
     question: Question<'_>,
+    is_child: bool,
 ) -> wire::RequestPermissionRequest {
     let why = question.why.map(|why| Content::Text(format!("Why this is asked: {why}.")));
     let shown = why.into_iter().chain(question.preview.iter().cloned());
@@ -34,30 +43,65 @@ pub(crate) fn permission_request(
         .locations(locations(question.facets))
         .content(shown.map(tool_content).collect::<Vec<_>>())
         .raw_input(Value::Object(question.arguments.clone()));
-    let option = |id: &'static str, name: &str, kind| wire::PermissionOption::new(id, name, kind);
-    let [allow, reject, allow_always, reject_always] = match question.subject {
-        Subject::Call => ["Allow", "Reject", "Allow for this session", "Reject for this session"],
-        Subject::Offer => ["Yes", "No", "Yes, always in this session", "Never in this session"],
-        Subject::GoOn => ["Go on", "Stop", "Go on, always in this session", "Stop, always in this session"],
-    };
-    let once = [
-        option(ALLOW_ONCE, allow, wire::PermissionOptionKind::AllowOnce),
-        option(REJECT_ONCE, reject, wire::PermissionOptionKind::RejectOnce),
-    ];
-    let always = [
-        option(ALLOW_ALWAYS, allow_always, wire::PermissionOptionKind::AllowAlways),
-        option(REJECT_ALWAYS, reject_always, wire::PermissionOptionKind::RejectAlways),
-    ];
-    let options = match question.offer_always {
-        OfferAlways::Yes => once.into_iter().chain(always).collect(),
-        OfferAlways::No => once.to_vec(),
-    };
     let call = wire::ToolCallUpdate::new(question.call.to_string(), fields);
+    let options = options(question.subject, question.answers);
     let request = wire::RequestPermissionRequest::new(session_id(session), call, options);
-    match question.subject {
-        Subject::Call => request,
-        Subject::Offer => request.meta(meta(json!({ ASKS: OFFER }))),
-        Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
+    match (question.subject, question.answers) {
+        (Subject::Offer, _) => request.meta(meta(json!({ ASKS: OFFER }))),
+        (Subject::GoOn, _) => request.meta(meta(json!({ ASKS: GO_ON }))),
+        // The parent may have had this answer already, and keeps the next one.
+        (Subject::Call, Answers::Remembered { offer, .. }) if is_child && !offer.session.is_empty() => {
+            request.meta(meta(json!({ REMEMBERS: offer.to_json() })))
+        }
+        (Subject::Call, _) => request,
+    }
+}
+
+/// Lists the answers, a yes that holds once first.
+fn options(subject: Subject, answers: Answers<'_>) -> Vec<wire::PermissionOption> {
+    let option = |id: &'static str, name: &str, kind| wire::PermissionOption::new(id, name.to_owned(), kind);
+    let [allow, reject] = match subject {
+        Subject::Call => ["Allow once", "Reject"],
+        Subject::Offer => ["Yes", "No"],
+        Subject::GoOn => ["Go on", "Stop"],
+    };
+    let mut options = vec![option(ALLOW_ONCE, allow, wire::PermissionOptionKind::AllowOnce)];
+    if let Answers::Remembered { offer, .. } = answers {
+        if !offer.session.is_empty() {
+            let name = label("Allow", &offer.session, "for this session");
+            options.push(option(ALLOW_SESSION, &name, wire::PermissionOptionKind::AllowAlways));
+        }
+        if !offer.project.is_empty() {
+            let name = label("Always allow", &offer.project, "in this project");
+            options.push(option(ALLOW_PROJECT, &name, wire::PermissionOptionKind::AllowAlways));
+        }
+    }
+    if answers == Answers::Session {
+        let name = "Yes, always in this session";
+        options.push(option(ALLOW_SESSION, name, wire::PermissionOptionKind::AllowAlways));
+    }
+    options.push(option(REJECT_ONCE, reject, wire::PermissionOptionKind::RejectOnce));
+    if matches!(answers, Answers::Remembered { can_tell: true, .. }) {
+        let name = "Reject and say what to do instead";
+        options.push(option(REJECT_AND_TELL, name, wire::PermissionOptionKind::RejectOnce));
+    }
+    if answers == Answers::Session {
+        let name = "Never in this session";
+        options.push(option(REJECT_SESSION, name, wire::PermissionOptionKind::RejectAlways));
+    }
+    options
+}
+
+/// Names what a yes is remembered as: the widest of it where there is more than the call itself.
+fn label(verb: &str, grants: &[Grant], how_long: &str) -> String {
+    let is_wider = |grant: &&Grant| !matches!(grant, Grant::Run(_));
+    let described: Vec<String> = grants.iter().filter(is_wider).map(Grant::description).collect();
+    let described = described.join(", ");
+    let is_short = !described.is_empty() && described.chars().count() <= LABEL_CHARS_MAX;
+    let is_plain = !described.contains(char::is_control);
+    match is_short && is_plain {
+        true => format!("{verb} {described} {how_long}"),
+        false => format!("{verb} {how_long}"),
     }
 }
 
@@ -66,6 +110,7 @@ pub(crate) fn permission_request_of_child(
     session: &SessionId,
     (call, who): (CallId, &str),
     question: &PermissionQuestion,
+    is_child: bool,
 ) -> wire::RequestPermissionRequest {
     let asker = Content::Text(format!("Asked by {who}."));
     let shown = std::iter::once(asker).chain(question.content.iter().cloned());
@@ -86,10 +131,11 @@ pub(crate) fn permission_request_of_child(
     });
     let call = wire::ToolCallUpdate::new(call.to_string(), fields);
     let request = wire::RequestPermissionRequest::new(session_id(session), call, options.collect::<Vec<_>>());
-    match question.subject {
+    match (question.subject, &question.offer) {
+        (Subject::GoOn, _) => request.meta(meta(json!({ ASKS: GO_ON }))),
+        (Subject::Call, Some(offer)) if is_child => request.meta(meta(json!({ REMEMBERS: offer.to_json() }))),
         // Whether its work fails without it, the child alone knows.
-        Subject::Call | Subject::Offer => request,
-        Subject::GoOn => request.meta(meta(json!({ ASKS: GO_ON }))),
+        (Subject::Call | Subject::Offer, _) => request,
     }
 }
 
@@ -120,9 +166,24 @@ pub(super) fn subject(request: &wire::RequestPermissionRequest) -> Subject {
     }
 }
 
+/// Reads how long one of Crow's own answers holds beyond its call.
+pub(crate) fn lasting(id: &str) -> Option<Lasting> {
+    match id {
+        ALLOW_SESSION => Some(Lasting::Session),
+        ALLOW_PROJECT => Some(Lasting::Project),
+        _ => None,
+    }
+}
+
+/// Reads what a yes would be remembered as.
+pub(super) fn offer(request: &wire::RequestPermissionRequest) -> Option<GrantOffer> {
+    let offer = request.meta.as_ref()?.get(REMEMBERS)?.as_object()?;
+    GrantOffer::from_json(offer)
+}
+
 pub(crate) fn answered(
     answer: Result<wire::RequestPermissionResponse, sdk::Error>,
-    offer_always: OfferAlways,
+    answers: Answers<'_>,
 ) -> Answered {
     let outcome = match answer {
         Ok(answer) => answer.outcome,
@@ -131,16 +192,24 @@ pub(crate) fn answered(
         }
         Err(error) => return Answered::Nobody { why: error.message },
     };
-    match outcome {
-        wire::RequestPermissionOutcome::Cancelled => Answered::Cancelled,
-        wire::RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
-            ALLOW_ONCE => Answered::AllowOnce,
-            ALLOW_ALWAYS if offer_always == OfferAlways::Yes => Answered::AllowAlways,
-            REJECT_ALWAYS => Answered::RejectAlways,
-            // An answer that was not among those offered is not a yes.
-            _ => Answered::RejectOnce,
-        },
-        _ => Answered::RejectOnce,
+    let selected = match outcome {
+        wire::RequestPermissionOutcome::Cancelled => return Answered::Cancelled,
+        wire::RequestPermissionOutcome::Selected(selected) => selected,
+        _ => return Answered::Reject,
+    };
+    // An answer that was not among those offered is not a yes.
+    match (&*selected.option_id.0, answers) {
+        (ALLOW_ONCE, _) => Answered::AllowOnce,
+        (ALLOW_SESSION, Answers::Session) => Answered::AllowForSession,
+        (REJECT_SESSION, Answers::Session) => Answered::RejectForSession,
+        (ALLOW_SESSION, Answers::Remembered { offer, .. }) if !offer.session.is_empty() => {
+            Answered::AllowForSession
+        }
+        (ALLOW_PROJECT, Answers::Remembered { offer, .. }) if !offer.project.is_empty() => {
+            Answered::AllowInProject
+        }
+        (REJECT_AND_TELL, Answers::Remembered { can_tell: true, .. }) => Answered::RejectAndTell,
+        _ => Answered::Reject,
     }
 }
 

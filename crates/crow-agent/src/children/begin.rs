@@ -215,7 +215,8 @@ impl Children {
             view,
             seen,
             record: None,
-            yeses: Arc::default(),
+            approved: Arc::default(),
+            shares_approvals: trusted == Trusted::Itself && (worktree.is_some() || family.works_in(&cwd)),
             seats: Arc::default(),
             // Crow counts anew with each process, others over a session.
             n_told: if trusted == Trusted::Itself { 0 } else { n_before },

@@ -1,16 +1,18 @@
 //! What all children of a session share: its client, its place, its rules, its book.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Client, Place};
-use crow_core::SessionId;
+use crow_acp::{Client, Lasting, Place};
+use crow_core::{GrantOffer, SessionId, Update};
 use crow_store::TaskState;
 use crow_tools::Workspace;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approvals::{Approvals, project_of};
 use crate::children::book::Book;
 use crate::handle::SessionMsg;
 use crate::kit::Kit;
@@ -32,6 +34,8 @@ pub(crate) struct Family {
     pub(crate) parent: SessionId,
     pub(crate) standing: watch::Receiver<session::Standing>,
     pub(super) surroundings: watch::Receiver<Surroundings>,
+    /// What the person allowed beyond single calls.
+    pub(crate) approvals: Approvals,
     pub(crate) book: Arc<Book>,
     /// Levels between the root and the session.
     pub(super) depth: u32,
@@ -53,6 +57,30 @@ pub(crate) struct Family {
 impl Family {
     pub(crate) fn surroundings(&self) -> Surroundings {
         self.surroundings.borrow().clone()
+    }
+
+    /// Tells whether this is the folder that the session works in.
+    pub(super) fn works_in(&self, folder: &Path) -> bool {
+        self.surroundings.borrow().place.cwd == folder
+    }
+
+    /// Remembers a yes that a child of Crow's own got; the child itself remembers it until it ends.
+    pub(super) async fn remember_for_child(
+        &self,
+        lasting: Lasting,
+        offer: &GrantOffer,
+        shares: bool,
+        cwd: &Path,
+    ) {
+        let remembered = match lasting {
+            _ if shares => self.approvals.remember(lasting, offer).await,
+            // It works elsewhere, where the parent's answers mean something else.
+            Lasting::Session => Ok(()),
+            Lasting::Project => self.approvals.remember_in(&project_of(cwd), &offer.project).await.map(drop),
+        };
+        if let Err(why) = remembered {
+            self.client.tell(&self.parent, Update::Notice(why));
+        }
     }
 
     /// Writes down what a child has cost, and tells whoever counts above.

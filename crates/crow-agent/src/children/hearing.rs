@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::Family;
 use crate::children::book::Seat;
-use crate::children::permit::{Permit, Yeses, is_yes, permit};
+use crate::children::permit::{ApprovalCache, Permit, is_yes, permit};
 use crate::children::record::Record;
 use crate::children::view::View;
 
@@ -63,7 +63,9 @@ pub(super) struct Hearing {
     pub(super) seen: Arc<watch::Sender<()>>,
     pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) record: Option<Record>,
-    pub(super) yeses: Arc<Yeses>,
+    pub(super) approved: Arc<ApprovalCache>,
+    /// It is Crow in the parent's folder or a worktree of it: what is allowed to one is allowed to the other.
+    pub(super) shares_approvals: bool,
     /// Places of the children of the child.
     pub(super) seats: Arc<Mutex<HashMap<u64, Seat>>>,
     /// What it has cost since it was started, as it says itself.
@@ -148,26 +150,47 @@ impl Hearing {
         round: &CancellationToken,
     ) {
         let Some(room) = self.room() else { return };
-        let (asker, yeses, is_near) = (self.asker(round), self.yeses.clone(), self.is_near);
-        if self.trusted == Trusted::Nobody {
-            // What a repository supplies is asked about by Crow alone.
-            question.subject = Subject::Call;
+        let (asker, approved, is_near) = (self.asker(round), self.approved.clone(), self.is_near);
+        let (cwd, shares) = (self.cwd.clone(), self.shares_approvals);
+        match self.trusted {
+            Trusted::Itself => {}
+            Trusted::Nobody => {
+                // What a repository supplies is asked about by Crow alone, and what it may remember is its own word.
+                question.subject = Subject::Call;
+                question.offer = None;
+            }
         }
         tokio::spawn(async move {
             let _room = room;
-            let answered = tokio::select! {
-                biased;
-                // The child has taken it back.
-                () = answer.closed() => return,
-                answered = asker.ask(&question) => answered,
+            let family = asker.family.clone();
+            let is_covered =
+                question.offer.as_ref().is_some_and(|offer| shares && family.approvals.cover(offer));
+            let known = if is_covered { question.allow_once() } else { None };
+            // Elsewhere the same words mean something else, further up as well.
+            let asked = PermissionQuestion {
+                offer: question.offer.clone().filter(|_| shares),
+                ..(*question).clone()
+            };
+            let answered = match known {
+                Some(answer) => Some(answer),
+                None => tokio::select! {
+                    biased;
+                    // The child has taken it back.
+                    () = answer.closed() => return,
+                    answered = asker.ask(&asked) => answered,
+                },
             };
             // Without an answer the question is dropped, which the child hears as a turn that was stopped.
             let Some(answered) = answered else { return };
             if is_near {
-                yeses.remember(&question, &answered);
+                approved.remember(&question, &answered);
             }
+            let remembered = question.offer.as_ref().zip(question.lasting(&answered));
             if answer.send(answered).is_err() {
                 tracing::debug!("a child no longer waits for its answer");
+            }
+            if let Some((offer, lasting)) = remembered {
+                family.remember_for_child(lasting, offer, shares, &cwd).await;
             }
         });
     }
@@ -191,7 +214,7 @@ impl Hearing {
         };
         let permit = match self.trusted {
             Trusted::Itself => Permit::Yes,
-            Trusted::Nobody => permit(&self.family, &self.cwd, &self.yeses, &wanted),
+            Trusted::Nobody => permit(&self.family, &self.cwd, &self.approved, &wanted),
         };
         match permit {
             Permit::Yes => wanted.pass_on(&upstream, room),

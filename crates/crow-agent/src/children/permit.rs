@@ -2,29 +2,50 @@
 //! free, what the person allowed the child already is not asked again, and the rest is asked.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crow_acp::{PermissionAnswer, PermissionChoice, PermissionQuestion, Subject, Want, Wanted};
-use crow_core::{Content, Facets, Grants, Law, Roots, ToolKind, Touch, Verdict, judge, shell};
+use crow_core::{Content, Facets, Grants, Sandbox, SandboxSupport, ToolKind, Touch, Verdict, shell};
+use crow_tools::{PermissionPolicy, PolicySources};
 use serde_json::Value;
 
 use crate::children::Family;
 use crate::session::Standing;
 
 /// What is remembered of answers of one child; more questions than that are asked anew.
-const YESES_MAX: usize = 1_000;
+const APPROVED_MAX: usize = 1_000;
 
 const YES: &str = "allow_once";
 const NO: &str = "reject_once";
 
-/// What the person allowed a child that runs here: the paths and commands that stood in its questions. It could do all
-/// of it with its own hands, so this is no right; it saves the person from being asked twice. Who is on another
+/// What a wish of a child does to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Effect {
+    Reads,
+    Writes,
+    Runs,
+}
+
+impl Effect {
+    /// The effect of a call of this kind; nothing where the kind does not say.
+    fn of(kind: ToolKind) -> Option<Self> {
+        match kind {
+            ToolKind::Read => Some(Self::Reads),
+            ToolKind::Edit => Some(Self::Writes),
+            ToolKind::Execute => Some(Self::Runs),
+            ToolKind::Search | ToolKind::Think | ToolKind::Fetch | ToolKind::Other => None,
+        }
+    }
+}
+
+/// What the person allowed a child that runs here, by effect and target as its questions named them. The child could do all
+/// of it with its own hands, so this is no right; it saves the person from being asked twice. A child on another
 /// machine has no hands here, and is asked about each thing.
 #[derive(Debug, Default)]
-pub(super) struct Yeses(Mutex<HashSet<String>>);
+pub(super) struct ApprovalCache(Mutex<HashSet<(Effect, String)>>);
 
-impl Yeses {
+impl ApprovalCache {
     /// Remembers a yes to a question.
     pub(super) fn remember(&self, question: &PermissionQuestion, answer: &PermissionAnswer) {
         let PermissionAnswer::Chosen(id) = answer else { return };
@@ -33,19 +54,22 @@ impl Yeses {
         if !matches!(chosen[..], [choice] if choice.allows) {
             return;
         }
-        let mut yeses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let input = question.input.as_ref().and_then(Value::as_object);
         let texts = input.into_iter().flat_map(|input| input.values()).filter_map(Value::as_str);
+        let effect = Effect::of(question.kind);
+        let named = texts.filter_map(|text| Some((effect?, text.to_owned())));
         let changed = question.content.iter().filter_map(|content| match content {
-            Content::Diff { path, .. } => Some(path.as_str()),
+            Content::Diff { path, .. } => Some((Effect::Writes, path.clone())),
             Content::Text(_) | Content::Image { .. } => None,
         });
-        let room = YESES_MAX.saturating_sub(yeses.len());
-        yeses.extend(texts.chain(changed).map(str::to_owned).take(room));
+        let mut approved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = APPROVED_MAX.saturating_sub(approved.len());
+        approved.extend(named.chain(changed).take(room));
     }
 
-    fn holds(&self, what: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(what)
+    fn holds(&self, kind: ToolKind, target: &str) -> bool {
+        let approved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Effect::of(kind).is_some_and(|effect| approved.contains(&(effect, target.to_owned())))
     }
 }
 
@@ -61,7 +85,7 @@ pub(super) enum Permit {
 }
 
 /// Decides on a wish of a child that works in `cwd`.
-pub(super) fn permit(family: &Family, cwd: &Path, yeses: &Yeses, wanted: &Wanted) -> Permit {
+pub(super) fn permit(family: &Family, cwd: &Path, approved: &ApprovalCache, wanted: &Wanted) -> Permit {
     let (facets, said) = match wanted.want() {
         Want::Terminal => return Permit::Yes,
         Want::Read(path) => of_file(cwd, path, ToolKind::Read),
@@ -94,7 +118,7 @@ pub(super) fn permit(family: &Family, cwd: &Path, yeses: &Yeses, wanted: &Wanted
     match verdict(family, cwd, &facets) {
         Verdict::Allow => Permit::Yes,
         Verdict::Deny(why) => Permit::No(why),
-        Verdict::Ask { .. } if yeses.holds(&said) => Permit::Yes,
+        Verdict::Ask { .. } if approved.holds(facets.kind, &said) => Permit::Yes,
         Verdict::Ask { why, .. } => Permit::Ask(question(&facets, why)),
     }
 }
@@ -122,18 +146,17 @@ fn of_file(cwd: &Path, path: &Path, kind: ToolKind) -> (Facets, String) {
 fn verdict(family: &Family, cwd: &Path, facets: &Facets) -> Verdict {
     let surroundings = family.surroundings();
     let settings = family.kit.settings();
-    let supplies = surroundings.stock.now();
-    let spelled = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    let mut work: Vec<String> = spelled(surroundings.workspace.roots());
-    work.push(crow_tools::resolve(cwd).display().to_string());
-    let roots = Roots {
-        work,
-        readable: vec![settings.spill_dir.display().to_string()],
-        protected: spelled(&[settings.config_dir.clone(), crow_tools::resolve(&settings.config_dir)]),
-        repository: spelled(&surroundings.workspace.repositories()),
-    };
+    let policy = PermissionPolicy::new(PolicySources {
+        workspace: &surroundings.workspace,
+        cwd: Some(cwd),
+        readable: vec![settings.spill_dir.clone()],
+        config_dir: &settings.config_dir,
+        rules: surroundings.stock.now().rules.clone(),
+        // Its commands run in the client's terminals, where there is none; with its own hands it needs no question.
+        sandbox: Sandbox::Off,
+        support: SandboxSupport::Full,
+    });
     let Standing { mode, .. } = *family.standing.borrow();
-    let law = Law { mode, rules: &supplies.rules, roots: &roots, resolve: &crow_tools::resolve };
     let tool = match facets.touch {
         Touch::Reads(_) => "read",
         Touch::Runs(_) => "terminal",
@@ -141,7 +164,9 @@ fn verdict(family: &Family, cwd: &Path, facets: &Facets) -> Verdict {
             "write"
         }
     };
-    judge(&law, &Grants::default(), tool, facets)
+    // The same words in another folder are another command.
+    let grants = if cwd == surroundings.place.cwd { family.approvals.granted() } else { Grants::default() };
+    policy.evaluate(mode, &grants, tool, facets)
 }
 
 fn question(facets: &Facets, why: Option<String>) -> PermissionQuestion {
@@ -158,7 +183,8 @@ fn question(facets: &Facets, why: Option<String>) -> PermissionQuestion {
         kind: facets.kind,
         input: None,
         content: why.map(|why| Content::Text(format!("Why this is asked: {why}."))).into_iter().collect(),
-        choices: vec![choice(YES, "Allow"), choice(NO, "Reject")],
+        choices: vec![choice(YES, "Allow once"), choice(NO, "Reject")],
+        offer: None,
     }
 }
 

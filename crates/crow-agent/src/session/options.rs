@@ -29,6 +29,13 @@ impl Session {
                 return "Nothing was changed: write /trust, /trust yes, /trust session or /trust no.\n"
                     .into();
             }
+            Command::Permissions(Some(order)) => {
+                return self.children.approvals().order(*order, &self.place.cwd).await;
+            }
+            Command::Permissions(None) => {
+                return "Nothing was changed: write /permissions, /permissions remove N or /permissions clear.\n"
+                    .into();
+            }
             Command::Undo(None) => {
                 return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
             }

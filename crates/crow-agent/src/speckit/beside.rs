@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 
-use crow_acp::{Answered, OfferAlways, Subject};
+use crow_acp::{Answered, Answers, Subject};
 use crow_core::{
     CallId, Confinement, Content, Facets, Failure, Outcome, Part, Prints, SessionId, Status, ToolKind, Touch,
     Update,
@@ -54,14 +54,14 @@ pub(super) async fn ask(step: &Step<'_>, asked: &[Task], talk: &Conversation) ->
     let content = vec![Content::Text(lines.collect::<Vec<_>>().join("\n"))];
     let answered = confirm(
         &step.cx,
-        Matter { by: BY, title: &title, content, subject: Subject::Offer, offer_always: OfferAlways::Yes },
+        Matter { by: BY, title: &title, content, subject: Subject::Offer, answers: Answers::Session },
         talk,
     )
     .await;
     Leave {
-        is_given: matches!(answered, Answered::AllowAlways | Answered::AllowOnce),
+        is_given: answered.allows(),
         // Whoever cannot be asked now cannot be asked later.
-        lasts: !matches!(answered, Answered::AllowOnce | Answered::RejectOnce),
+        lasts: !matches!(answered, Answered::AllowOnce | Answered::Reject),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crow_acp::{Answered, OfferAlways, Subject};
+use crow_acp::{Answers, Subject};
 use crow_core::{Content, Failure, SpeckitPart, TurnEnd};
 use crow_speckit::{
     AgentContext, Command, ExtensionCommand, Facts, Hook, Hooks, Invocation, Part, Project, SpeckitError,
@@ -192,11 +192,11 @@ async fn is_wanted(cx: &TurnCx<'_>, talk: &Conversation, (moment, hook): (&Momen
     let content = about.map(|text| Content::Text(text.clone())).collect();
     let answered = confirm(
         cx,
-        Matter { by: BY, title: &title, content, subject: Subject::Offer, offer_always: OfferAlways::No },
+        Matter { by: BY, title: &title, content, subject: Subject::Offer, answers: Answers::Once },
         talk,
     )
     .await;
-    matches!(answered, Answered::AllowOnce | Answered::AllowAlways)
+    answered.allows()
 }
 
 /// The calls that keep the block about the plan in the files that other agents read.

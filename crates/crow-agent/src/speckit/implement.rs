@@ -1,7 +1,7 @@
 //! `/speckit.implement`: the open tasks one after the other, each handed out by Crow, reported by the model and marked by
 //! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
 
-use crow_acp::{Answered, OfferAlways, Subject};
+use crow_acp::{Answered, Answers, Subject};
 use crow_core::{Content, Failure, SpeckitPart, TurnEnd};
 use crow_speckit::{
     Aside, ChangeWatch, Command, Done, Feature, Task, TaskFacts, TaskId, TaskList, checklists,
@@ -71,17 +71,19 @@ pub(super) async fn gate(
             title: &title,
             content: vec![Content::Text(table.clone())],
             subject: Subject::Call,
-            offer_always: OfferAlways::No,
+            answers: Answers::Once,
         },
         talk,
     )
     .await;
     let why = match answered {
-        Answered::AllowOnce | Answered::AllowAlways => return Ok(None),
+        Answered::AllowOnce | Answered::AllowForSession | Answered::AllowInProject => return Ok(None),
         Answered::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
-        Answered::RejectOnce | Answered::RejectAlways => ". Tick what holds, then say it again.".to_owned(),
         Answered::Nobody { why } => {
             format!(" and nobody could be asked ({why}). Tick what holds, or allow it with `--yes`.")
+        }
+        Answered::Reject | Answered::RejectForSession | Answered::RejectAndTell => {
+            ". Tick what holds, then say it again.".to_owned()
         }
     };
     let command = Command::Implement;

@@ -212,6 +212,6 @@ impl Looking<'_> {
 }
 
 /// Hashes a content.
-pub(super) fn hash(bytes: &[u8]) -> ContentHash {
+pub(crate) fn hash(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }

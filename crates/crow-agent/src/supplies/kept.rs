@@ -2,25 +2,21 @@
 //! read, with the approved contents, so that a change can be shown as one. Blocks.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use crow_core::{ContentHash, Ledger, Supply, Word};
 use serde::{Deserialize, Serialize};
 
 use super::found::{SupplyFile, hash};
-use super::reading::{self, Inside};
 use super::trusting::TrustedRepository;
+use crate::records::Records;
 
 /// The folder in the configuration folder.
 const FOLDER: &str = "trust";
 
 /// Far beyond what [`ENTRIES_MAX`] entries of usual files come to.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Repositories that are listed; far more than anyone trusts.
-const REPOSITORIES_MAX: usize = 10_000;
 
 /// Words kept for one path: those of a few branches.
 const WORDS_MAX: usize = 8;
@@ -61,19 +57,22 @@ impl Kept {
     }
 }
 
+fn records(config_dir: &Path) -> Records<'_> {
+    Records { config_dir, folder: FOLDER, file_bytes_max: FILE_BYTES_MAX }
+}
+
 /// Reads what is kept of a repository, or says why that cannot be believed.
 pub(super) fn read(config_dir: &Path, repository: &Path) -> Result<Kept, String> {
-    let path = path(config_dir, repository);
+    let records = records(config_dir);
     let broken = |why: &str| {
-        let path = path.display();
+        let path = records.path(repository);
         format!(
-            "What you trusted in this repository cannot be read, so nothing of it is trusted: {path}: {why}."
+            "What you trusted in this repository cannot be read, so nothing of it is trusted: {}: {why}.",
+            path.display()
         )
     };
-    let text =
-        reading::text(&path, Inside::Anywhere, FILE_BYTES_MAX).map_err(|error| broken(&error.to_string()))?;
-    let Some(text) = text else { return Ok(Kept::default()) };
-    let file: File = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
+    let file: Option<File> = records.read(repository).map_err(|why| broken(&why))?;
+    let Some(file) = file else { return Ok(Kept::default()) };
     if file.repository != spelled(repository) {
         return Err(broken("it is about another repository"));
     }
@@ -117,23 +116,14 @@ pub(super) fn keep<'a>(
     }
     let n_beyond = file.entries.len().saturating_sub(ENTRIES_MAX);
     file.entries.drain(..n_beyond);
-    write(&path(config_dir, repository), &file)
+    records(config_dir).write(repository, &file)
 }
 
 /// Lists what is kept, by the repositories' paths.
 pub(super) fn list(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
-    let folder = config_dir.join(FOLDER);
-    let names = reading::names(&folder, Inside::Anywhere, REPOSITORIES_MAX).into_iter();
-    let files = names.filter(|name| name.ends_with(".json")).map(|name| folder.join(name));
+    let files = records(config_dir).list(|file: &File| &file.repository).into_iter();
     let listed = files.map(|file| {
-        let broken = |why: &str| format!("{}: {why}", file.display());
-        let text = reading::text(&file, Inside::Anywhere, FILE_BYTES_MAX);
-        let text = text.map_err(|error| broken(&error.to_string()))?.unwrap_or_default();
-        let kept: File = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
-        // Its name is made of the repository's: a copy under another name counts for nothing.
-        if path(config_dir, Path::new(&kept.repository)) != file {
-            return Err(broken("it is about another repository"));
-        }
+        let kept = file?;
         let about = |word: Word| {
             let entries = kept.entries.iter().filter(|entry| entry.word == word.as_str());
             let paths: BTreeSet<String> = entries.map(|entry| entry.path.clone()).collect();
@@ -150,11 +140,7 @@ pub(super) fn list(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> 
 
 /// Forgets what is kept of a repository; tells whether there was something.
 pub(super) fn forget(config_dir: &Path, repository: &Path) -> io::Result<bool> {
-    match fs::remove_file(path(config_dir, repository)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    records(config_dir).remove(repository)
 }
 
 fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {
@@ -165,30 +151,6 @@ fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {
         n_beyond -= usize::from(is_beyond);
         !is_beyond
     });
-}
-
-/// Replaces the file in one step.
-fn write(path: &Path, file: &File) -> io::Result<()> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    make_folder(folder)?;
-    // Temporary files are readable by their owner only, and stay so.
-    let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
-    serde_json::to_writer(&mut temporary, file)?;
-    temporary.flush()?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map(drop).map_err(|error| error.error)
-}
-
-fn make_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
-}
-
-fn path(config_dir: &Path, repository: &Path) -> PathBuf {
-    let name = hash(repository.as_os_str().as_encoded_bytes());
-    config_dir.join(FOLDER).join(format!("{name}.json"))
 }
 
 fn spelled(repository: &Path) -> String {

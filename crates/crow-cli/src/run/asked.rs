@@ -81,7 +81,8 @@ impl Asked {
             Self::Call { question, .. } => question::answers(question),
             Self::Form { form, .. } => form::answers(form),
         };
-        speak::mark(&format!("  {answers} › "))
+        let place = if answers.contains('\n') { "\n  ›" } else { " ›" };
+        speak::mark(&format!("  {answers}{place} "))
     }
 
     /// Takes a line for an answer; gives the question back when it is none. The end of all lines is a no.

@@ -70,13 +70,18 @@ fn call(question: &PermissionQuestion, heading: &str, paint: Paint) -> Vec<Strin
     lines
 }
 
-/// Names the answers on one line.
+/// Longer answers stand on lines of their own.
+const LINE_CHARS_MAX: usize = 72;
+
+/// Names the answers.
 pub(super) fn answers(question: &PermissionQuestion) -> String {
     let named = question.choices.iter().enumerate().map(|(index, choice)| {
-        let key = key(choice).map(|key| format!(" ({key})")).unwrap_or_default();
+        let key = key(question, index).map(|key| format!(" ({key})")).unwrap_or_default();
         format!("{} {}{key}", index + 1, visible(&choice.name))
     });
-    named.collect::<Vec<_>>().join(" · ")
+    let named: Vec<String> = named.collect();
+    let line = named.join(" · ");
+    if line.chars().count() <= LINE_CHARS_MAX { line } else { named.join("\n  ") }
 }
 
 /// Reads an answer: a number, a letter or its word.
@@ -91,7 +96,13 @@ pub(super) fn chosen(question: &PermissionQuestion, typed: &str) -> Option<Strin
     };
     let choice = match numbered {
         Some(index) => question.choices.get(index),
-        None => question.choices.iter().find(|choice| key(choice) == Some(letter)),
+        None => {
+            let keyed =
+                |wanted| (0..question.choices.len()).find(|index| key(question, *index) == Some(wanted));
+            // Where one answer lasts, it is the one that is meant.
+            let found = keyed(letter).or_else(|| if letter == "a" { keyed("s") } else { None });
+            found.and_then(|index| question.choices.get(index))
+        }
     };
     choice.map(|choice| choice.id.clone())
 }
@@ -111,12 +122,18 @@ pub(super) enum Allows {
 }
 
 /// The letter of a choice. Refusing for good has none: it is too easily typed.
-fn key(choice: &PermissionChoice) -> Option<&'static str> {
-    match (choice.allows, choice.always) {
-        (true, false) => Some("y"),
-        (false, false) => Some("n"),
-        (true, true) => Some("a"),
-        (false, true) => None,
+fn key(question: &PermissionQuestion, index: usize) -> Option<&'static str> {
+    let choice = question.choices.get(index)?;
+    let is_alike = |other: &&PermissionChoice| (other.allows, other.always) == (choice.allows, choice.always);
+    match (choice.allows, choice.always, question.choices[..index].iter().filter(is_alike).count()) {
+        (true, false, 0) => Some("y"),
+        (false, false, 0) => Some("n"),
+        // A no that goes on to hear what to do instead.
+        (false, false, 1) => Some("t"),
+        // The narrower of two comes first.
+        (true, true, 0) => Some("s"),
+        (true, true, 1) => Some("a"),
+        _ => None,
     }
 }
 

@@ -83,7 +83,7 @@ fn edit_shows_a_diff_and_asks_first() {
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tone\n     2\ttwo\n"
             < call call-3-0 edit "Edit a.txt" pending {"file_path":"a.txt","old_string":"two","new_string":"three"}
-            ? Edit a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Edit a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-3-0 in_progress
             < call call-3-0 completed diff $HOME/project/a.txt "one\ntwo\n" -> "one\nthree\n"
             < text[msg-5] Done.
@@ -111,7 +111,7 @@ fn refused_call_does_not_run() {
         &expect![[r#"
             > prompt write a file
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
-            ? Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title write a file
@@ -137,7 +137,7 @@ fn always_is_asked_once() {
         &expect![[r#"
             > prompt run true twice
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
-            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> allow_always
+            ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_always
             < call call-1-0 in_progress
             < call call-1-0 completed "(no output)"
             < call call-3-0 terminal "`touch .`" pending {"command":"touch ."}
@@ -169,9 +169,9 @@ fn two_calls_run_side_by_side() {
             > prompt run both
             < call call-1-0 terminal "`touch a; until [ -e b ]; do :; done; echo one`" pending {"command":"touch a; until [ -e b ]; do :; done; echo one"}
             < call call-1-1 terminal "`touch b; until [ -e a ]; do :; done; echo two`" pending {"command":"touch b; until [ -e a ]; do :; done; echo two"}
-            ? `touch a; until [ -e b ]; do :; done; echo one` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? `touch a; until [ -e b ]; do :; done; echo one` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
-            ? `touch b; until [ -e a ]; do :; done; echo two` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? `touch b; until [ -e a ]; do :; done; echo two` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-1 in_progress
             < call call-1-0 completed "one\n"
             < call call-1-1 completed "two\n"
@@ -307,7 +307,7 @@ fn cancel_while_permission_is_asked() {
         &expect![[r#"
             > prompt run true
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
-            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> silence
+            ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> silence
             > cancel
             < takes its question back
             < call call-1-0 failed "not run: the turn was cancelled"
@@ -477,7 +477,7 @@ fn arguments_that_cannot_be_read_do_not_run() {
             < call call-3-0 in_progress
             < call call-3-0 failed "`terminal` was not run: the arguments are not a JSON object: expected ident at line 1 column 2; send the call again with one"
             < call call-5-0 terminal "`touch ran`" pending {"command":"touch ran"}
-            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-5-0 in_progress
             < call call-5-0 completed "(no output)"
             < text[msg-7] I see.

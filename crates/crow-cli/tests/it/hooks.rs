@@ -90,7 +90,7 @@ fn a_hook_gives_no_permission() {
         &expect![[r#"
             > prompt run it
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
-            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title run it
@@ -234,7 +234,7 @@ fn what_was_refused_has_no_hooks_after_it() {
         &expect![[r#"
             > prompt run it
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
-            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title run it

@@ -1,6 +1,7 @@
 //! Tests of the whole: one program, so that it links once.
 
 mod answers;
+mod approvals;
 mod bridge;
 mod cancel;
 mod capabilities;

@@ -99,7 +99,7 @@ fn a_servers_tool_asks_and_runs() {
         stage.check(&expect![[r#"
             echo good_read
             < call call-1-0 echo "good: echo" pending {"text":"hello"}
-            ? good: echo [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? good: echo [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             < call call-1-0 completed "{\"text\":\"hello\"}"
             < text[msg-3] It says hello.

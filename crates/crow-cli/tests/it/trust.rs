@@ -11,8 +11,19 @@ use serde_json::{Value, json};
 
 /// What the model says in most of these tests.
 /// The commands that every session has.
-const OWN: [&str; 10] =
-    ["clear", "compact", "help", "mode", "model", "sessions", "stop", "tasks", "trust", "undo"];
+const OWN: [&str; 11] = [
+    "clear",
+    "compact",
+    "help",
+    "mode",
+    "model",
+    "permissions",
+    "sessions",
+    "stop",
+    "tasks",
+    "trust",
+    "undo",
+];
 
 const HELLO: &str = "text \"Hello.\"";
 

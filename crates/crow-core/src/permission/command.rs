@@ -6,13 +6,14 @@ use super::accepted::Effect;
 use super::autorun::is_autorun;
 use super::denials::SHELLS;
 use super::folders::{Route, Way, route};
+use super::grants::LastingCommand;
 use super::paths::{Place, Target, is_inside};
 use super::protected::named_roughly;
 use super::risks::{base, covered, is_input, reads_program, risks};
 use super::rules::Rules;
 use super::scripts::is_interpreter;
 use super::variables::Variables;
-use super::{Grant, Grants, Law, Mode, Verdict, harmless};
+use super::{Grant, GrantOffer, Grants, Law, Mode, Verdict, harmless, prefixes};
 use crate::shell::{self, Direction, NotUnderstood, Redirection, Simple, Through, Word};
 
 /// Why a line is asked; `None` when nothing allows it and nothing stands against it either.
@@ -27,6 +28,8 @@ fn runs_texts(simple: &Simple) -> bool {
 }
 
 const MAY_BE_FORBIDDEN: &str = "it may run what a deny rule forbids";
+/// Programs that may place a link: what the rest of their line reads through it is not known before.
+const LINKING: &[&str] = &["ln", "link", "cp", "mv", "install", "rsync", "tar", "bsdtar", "unzip", "cpio"];
 
 /// Judges a command line under a law; `tool` runs it.
 pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> Verdict {
@@ -38,17 +41,10 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
         Err(why) => return judge_extended(law, grants, (tool, line), why),
     };
     let court = Court::new(law, grants, &commands);
-    let way = court.route.way;
     let perhaps = match court.denied() {
         Err(verdict) => return verdict,
         Ok(perhaps) => perhaps,
     };
-    let spelled: Option<BTreeSet<String>> = commands.iter().map(Simple::spelled).collect();
-    // In another folder the same words are another command.
-    let whole = BTreeSet::from([line.trim().to_owned()]);
-    if grants.refuses(&whole) || spelled.as_ref().is_some_and(|spelled| grants.refuses(spelled)) {
-        return super::refused();
-    }
     if perhaps.is_none() && court.only_reads(&commands) {
         return Verdict::Allow;
     }
@@ -56,7 +52,7 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
         return super::refuse_in_plan();
     }
     if let Some(why) = court.protected(is_free) {
-        return Verdict::Ask { always: None, why: Some(why) };
+        return Verdict::Ask { offer: GrantOffer::default(), why: Some(why) };
     }
     if law.mode == Mode::AcceptEdits && perhaps.is_none() && court.effect(&commands).is_some() {
         return Verdict::Allow;
@@ -65,28 +61,23 @@ pub(super) fn judge(law: &Law<'_>, grants: &Grants, tool: &str, line: &str) -> V
     if is_open {
         return Verdict::Allow;
     }
-    let spelled =
-        spelled.filter(|_| !court.leaves() && !commands.iter().any(|command| is_fed(command, false)));
-    let always = spelled.map(|spelled| Grant::Commands(if way == Way::Stays { spelled } else { whole }));
-    let asked = match perhaps {
-        Some(why) => Err(Some(why)),
-        None if way != Way::Stays && always.as_ref().is_some_and(|whole| grants.allows(whole)) => Ok(()),
-        None => court.asked(&commands),
+    let (offer, why) = match perhaps {
+        // What may be forbidden is asked about each time.
+        Some(why) => (GrantOffer::default(), Some(why)),
+        None => match court.allowed(&commands, line) {
+            Ok(()) => return Verdict::Allow,
+            Err(why) => (court.offer(&commands, line), why),
+        },
     };
-    match asked {
-        Ok(()) => Verdict::Allow,
-        Err(why) => {
-            let hides = || is_free.then(|| MAY_BE_FORBIDDEN.to_owned());
-            Verdict::Ask { always, why: why.or_else(hides) }
-        }
-    }
+    let hides = || is_free.then(|| MAY_BE_FORBIDDEN.to_owned());
+    Verdict::Ask { offer, why: why.or_else(hides) }
 }
 
 /// Judges a line that not every shell reads alike: no rule allows it, but what forbids it counts in every reading.
 fn judge_extended(law: &Law<'_>, grants: &Grants, (tool, line): (&str, &str), why: NotUnderstood) -> Verdict {
     let has_denials = Rules::commands(&law.rules.deny).next().is_some() || law.rules.denies_paths();
     let is_free = law.mode == Mode::Auto || Rules::tool(&law.rules.allow, &[tool], None).is_some();
-    let ask = |why| Verdict::Ask { always: None, why: Some(why) };
+    let ask = |why| Verdict::Ask { offer: GrantOffer::default(), why: Some(why) };
     let commands = shell::parse_extended(line).ok();
     let mut text = line.to_owned();
     if let Some(commands) = &commands {
@@ -165,6 +156,54 @@ impl<'a> Court<'a> {
         words.map(|word| self.place.target(word))
     }
 
+    /// The same line before a judge who knows of other grants.
+    fn with<'b>(&'b self, grants: &'b Grants) -> Court<'b> {
+        Court {
+            law: self.law,
+            grants,
+            all: self.all.clone(),
+            place: self.place,
+            route: self.route.clone(),
+            variables: self.variables.clone(),
+        }
+    }
+
+    /// Finds out whether the rules and grants free the line.
+    fn allowed(&self, commands: &[Simple], line: &str) -> Result<(), Why> {
+        let edits = || self.effect(commands).is_some_and(|effect| effect <= Effect::Edits);
+        if self.grants.allows(&Grant::Edits) && edits() {
+            return Ok(());
+        }
+        let is_granted = || self.exact(commands, line).first().is_some_and(|whole| self.grants.allows(whole));
+        if self.route.way != Way::Stays && is_granted() { Ok(()) } else { self.asked(commands) }
+    }
+
+    /// What would free these very commands; in another folder the same words are another command.
+    fn exact(&self, commands: &[Simple], line: &str) -> Vec<Grant> {
+        let spelled: Option<BTreeSet<String>> = commands.iter().map(Simple::spelled).collect();
+        match spelled {
+            Some(_) if self.leaves() || commands.iter().any(|command| is_fed(command, false)) => Vec::new(),
+            Some(spelled) if self.route.way == Way::Stays => spelled.into_iter().map(Grant::Run).collect(),
+            Some(_) => vec![Grant::Run(line.trim().to_owned())],
+            None => Vec::new(),
+        }
+    }
+
+    /// Works out what a yes may be remembered as: nothing that would not free this line.
+    fn offer(&self, commands: &[Simple], line: &str) -> GrantOffer {
+        let frees = |grants: &Vec<Grant>| {
+            let with = self.grants.iter().chain(grants).cloned().collect();
+            !grants.is_empty() && self.with(&with).allowed(commands, line).is_ok()
+        };
+        let lasting = prefixes::of_commands(commands.iter().filter(|command| self.allows(command).is_err()));
+        let commands_only = lasting.unwrap_or_default();
+        let both = commands_only.iter().cloned().chain([Grant::Edits]).collect();
+        let project = [vec![Grant::Edits], commands_only, both].into_iter().find(frees).unwrap_or_default();
+        let exact = Some(self.exact(commands, line)).filter(frees).unwrap_or_default();
+        let wide = project.iter().filter(|grant| exact.is_empty() || **grant != Grant::Edits);
+        GrantOffer { session: exact.iter().chain(wide).cloned().collect(), project }
+    }
+
     /// Finds out whether every command may run without a question.
     fn asked(&self, commands: &[Simple]) -> Result<(), Why> {
         for command in commands {
@@ -194,9 +233,8 @@ impl<'a> Court<'a> {
     }
 
     fn is_granted(&self, simple: &Simple) -> bool {
-        let grant = |spelled| Grant::Commands(BTreeSet::from([spelled]));
         self.route.way == Way::Stays
-            && simple.spelled().is_some_and(|spelled| self.grants.allows(&grant(spelled)))
+            && simple.spelled().is_some_and(|spelled| self.grants.allows(&Grant::Run(spelled)))
     }
 
     /// Finds out whether a command may run without a question.
@@ -208,7 +246,7 @@ impl<'a> Court<'a> {
         if let Some(why) = self.leaving(simple) {
             return Err(Some(why));
         }
-        if simple.words.is_empty() || harmless::needs_no_rule(simple) {
+        if simple.words.is_empty() || harmless::needs_no_rule(simple) || self.is_free_beside(simple) {
             return Ok(());
         }
         match self.ruled(simple) {
@@ -219,6 +257,19 @@ impl<'a> Court<'a> {
                 }
                 _ => Err(why),
             },
+        }
+    }
+
+    /// Whether a command needs no rule beside others that have one: it only reads what is there before the line runs, or
+    /// edits where edits are free.
+    fn is_free_beside(&self, simple: &Simple) -> bool {
+        let places_links = |simple: &&Simple| {
+            simple.words.first().and_then(Word::whole).is_some_and(|program| LINKING.contains(&base(program)))
+        };
+        match self.effect(std::slice::from_ref(simple)) {
+            Some(Effect::Reads) => !self.all.iter().any(places_links),
+            Some(Effect::Edits) => self.law.mode == Mode::AcceptEdits || self.grants.allows(&Grant::Edits),
+            Some(Effect::Builds) | None => false,
         }
     }
 
@@ -266,8 +317,14 @@ impl<'a> Court<'a> {
         let reach = simple.inner.as_ref().map_or(0, |inner| inner.at);
         let risks = risks(&simple.words);
         let mut why = None;
-        for (_, rule) in Rules::commands(&self.law.rules.allow) {
-            let Some(n_covered) = covered(rule, &simple.words) else { continue };
+        let rules = Rules::commands(&self.law.rules.allow)
+            .map(|(_, words)| LastingCommand { words, is_whole: false })
+            .chain(self.grants.lasting());
+        for rule in rules {
+            let Some(n_covered) = covered(rule.words, &simple.words) else { continue };
+            if rule.is_whole && n_covered < simple.words.len() {
+                continue;
+            }
             let is_reached = n_covered > reach
                 || simple.inner.as_ref().is_none_or(|inner| inner.through == Through::WithMore);
             if !is_reached {

@@ -47,13 +47,15 @@ impl Place<'_> {
 
 /// Tells whether reading a path is free.
 pub(super) fn is_readable(path: &str, roots: &Roots) -> bool {
-    // A search that begins above what is protected would look into it.
-    let folded = folded(path);
-    let holds_protected =
-        roots.protected.iter().any(|protected| self::folded(protected).starts_with(&folded));
-    let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected;
+    let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected(path, roots);
     // What is laid out to be read lies in the configuration; a key there is nothing that it speaks of.
     is_work || (is_inside(path, &roots.readable) && !is_key(path))
+}
+
+/// Whether a search that begins here would look into what is protected.
+pub(super) fn holds_protected(path: &str, roots: &Roots) -> bool {
+    let folded = folded(path);
+    roots.protected.iter().any(|protected| self::folded(protected).starts_with(&folded))
 }
 
 /// Compares whole path components, so that `/a/bc` is not inside `/a/b`.

@@ -26,12 +26,11 @@ pub fn judge_sandboxed(
     if verdict != Verdict::Allow {
         return verdict;
     }
-    let Some(why) = reason_to_ask(law, approval(law, tool, facets), facets, sandbox) else {
-        return Verdict::Allow;
-    };
+    let approval = approval(law, grants, tool, facets);
+    let Some(why) = reason_to_ask(law, approval, facets, sandbox) else { return Verdict::Allow };
     match judge_by_grants(law, grants, tool, facets) {
         Verdict::Allow => Verdict::Allow,
-        Verdict::Ask { always, .. } => Verdict::Ask { always, why: Some(why) },
+        Verdict::Ask { offer, .. } => Verdict::Ask { offer, why: Some(why) },
         Verdict::Deny(why) => Verdict::Deny(why),
     }
 }
@@ -39,11 +38,12 @@ pub fn judge_sandboxed(
 /// Tells who approved a call that [`judge_sandboxed`] lets run.
 pub fn approval_sandboxed(
     law: &Law<'_>,
+    grants: &Grants,
     tool: &str,
     facets: &Facets,
     sandbox: &SandboxRules<'_>,
 ) -> Approval {
-    let approval = approval(law, tool, facets);
+    let approval = approval(law, grants, tool, facets);
     match reason_to_ask(law, approval, facets, sandbox) {
         Some(_) => Approval::Person,
         None => approval,

@@ -1,6 +1,7 @@
 mod commands;
 mod everyday;
 mod grammar;
+mod grants;
 mod holdout;
 mod properties;
 mod rules;
@@ -24,20 +25,9 @@ fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
     let lines = Mode::ALL.map(|mode| {
         let verdict = match judged(mode, &rules, touch, grants) {
             Verdict::Allow => "allow".to_owned(),
-            Verdict::Ask { always, why } => {
-                let always = match always {
-                    None => "each time".to_owned(),
-                    Some(Grant::Edits) => "always edits".to_owned(),
-                    Some(Grant::Tool { server, tool }) => format!("always {tool} of {server}"),
-                    Some(Grant::Site(site)) => format!("always {site}"),
-                    Some(Grant::Searches) => "always searches".to_owned(),
-                    Some(Grant::Commands(commands)) => {
-                        let commands = commands.into_iter().collect::<Vec<_>>().join("` `");
-                        format!("always `{commands}`")
-                    }
-                };
+            Verdict::Ask { offer, why } => {
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                format!("ask, {always}{why}")
+                format!("ask, {}{why}", offered(&offer))
             }
             Verdict::Deny(why) => format!("deny: {why}"),
         };
@@ -46,13 +36,24 @@ fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
     expected.assert_eq(&lines.concat());
 }
 
+fn asks_each_time(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Ask { offer, .. } if offer.session.is_empty())
+}
+
+/// Shows what a yes may be remembered as.
+fn offered(offer: &GrantOffer) -> String {
+    let list = |grants: &[Grant]| grants.iter().map(Grant::description).collect::<Vec<_>>().join(", ");
+    match (offer.session.is_empty(), offer.project.is_empty()) {
+        (true, _) => "each time".to_owned(),
+        (false, true) => format!("session: {}", list(&offer.session)),
+        (false, false) if offer.session == offer.project => format!("both: {}", list(&offer.session)),
+        (false, false) => format!("session: {}; project: {}", list(&offer.session), list(&offer.project)),
+    }
+}
+
 #[test]
 fn what_needs_no_grant_was_approved_by_the_law() {
-    let grants = |line: &str| {
-        let mut grants = Grants::default();
-        grants.allow(Grant::Commands(BTreeSet::from([line.to_owned()])));
-        grants
-    };
+    let grants = |line: &str| Grants::from_iter([Grant::Run(line.to_owned())]);
     #[rustfmt::skip]
     let table = [
         ("", Mode::Auto, "make", Approval::Law),
@@ -69,7 +70,7 @@ fn what_needs_no_grant_was_approved_by_the_law() {
         let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
         // A grant frees the call, and does not make it the law's.
         assert_eq!(judge(&law, &grants("make"), "terminal", &facets), Verdict::Allow, "{line}");
-        assert_eq!(approval(&law, "terminal", &facets), expected, "{rules:?} {line}");
+        assert_eq!(approval(&law, &grants("make"), "terminal", &facets), expected, "{rules:?} {line}");
     }
 }
 
@@ -88,7 +89,7 @@ fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
             continue;
         }
         let verdict = judge_sandboxed(&law, &Grants::default(), "terminal", &facets, &sandbox);
-        let Verdict::Ask { always, why } = verdict else {
+        let Verdict::Ask { offer, why } = verdict else {
             assert!(!is_asked && verdict == Verdict::Allow, "{mode:?} {line}: {verdict:?}");
             continue;
         };
@@ -96,10 +97,10 @@ fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
             is_asked && why.is_some_and(|why| why.contains("permissions.sandbox: off")),
             "{mode:?} {line}"
         );
-        assert_eq!(approval_sandboxed(&law, "terminal", &facets, &sandbox), Approval::Person);
-        if let Some(always) = always {
-            let mut grants = Grants::default();
-            grants.allow(always);
+        let approval = approval_sandboxed(&law, &Grants::default(), "terminal", &facets, &sandbox);
+        assert_eq!(approval, Approval::Person);
+        if !offer.session.is_empty() {
+            let grants = offer.session.into_iter().collect();
             let again = judge_sandboxed(&law, &grants, "terminal", &facets, &sandbox);
             assert_eq!(again, Verdict::Allow, "an always is remembered: {line}");
         }
@@ -214,9 +215,9 @@ fn nothing_and_reads() {
         &Touch::Reads(paths(&["/w/a/x", "/w/ab/x"])),
         &none,
         &expect![[r#"
-            ask: ask, each time
-            accept-edits: ask, each time
-            plan: ask, each time
+            ask: ask, session: reading /w/ab/x
+            accept-edits: ask, session: reading /w/ab/x
+            plan: ask, session: reading /w/ab/x
             auto: allow
         "#]],
     );
@@ -233,11 +234,11 @@ fn writes() {
         &inside,
         &none,
         &expect![[r#"
-        ask: ask, always edits
-        accept-edits: allow
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, both: edits
+            accept-edits: allow
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check(
         &inside,
@@ -253,8 +254,8 @@ fn writes() {
         &outside,
         &granted,
         &expect![[r#"
-            ask: ask, each time
-            accept-edits: ask, each time
+            ask: ask, session: writing /w/a/x, writing /etc/hosts
+            accept-edits: ask, session: writing /w/a/x, writing /etc/hosts
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],
@@ -365,7 +366,7 @@ fn commands() {
             auto: allow
         "#]],
     );
-    grants.allow(Grant::Commands(["ls".to_owned()].into()));
+    grants.allow(Grant::Run("ls".to_owned()));
     check(
         &runs("ls"),
         &grants,
@@ -380,22 +381,11 @@ fn commands() {
         &runs("ls; rm x"),
         &grants,
         &expect![[r#"
-            ask: ask, always `ls` `rm x`: no rule covers `rm x`
-            accept-edits: ask, always `ls` `rm x`: no rule covers `rm x`
+            ask: ask, session: `ls`, `rm x`: no rule covers `rm x`
+            accept-edits: ask, session: `ls`, `rm x`: no rule covers `rm x`
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],
-    );
-    grants.refuse(Grant::Commands(["ls".to_owned()].into()));
-    check(
-        &runs("ls"),
-        &grants,
-        &expect![[r#"
-        ask: deny: the person said to always refuse this
-        accept-edits: deny: the person said to always refuse this
-        plan: deny: the person said to always refuse this
-        auto: deny: the person said to always refuse this
-    "#]],
     );
 }
 

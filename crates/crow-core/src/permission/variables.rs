@@ -9,6 +9,7 @@ use crate::shell::{Assignment, Extent, Piece, Simple, Word};
 const READINGS_MAX: usize = 16;
 
 /// The values that a line gives to its variables.
+#[derive(Clone)]
 pub(super) struct Variables {
     values: BTreeMap<String, Vec<Word>>,
 }

@@ -181,12 +181,12 @@ impl Agent {
 
     /// Asks whether it may do what it wants of its client later, or something bad.
     fn question(&self, session: &str) -> Value {
-        let input = match self.said_of("writes") {
-            Some(path) => json!({"path": path}),
-            None => json!({"command": "rm -rf build"}),
+        let (kind, input) = match self.said_of("writes") {
+            Some(path) => ("edit", json!({"path": path})),
+            None => ("execute", json!({"command": "rm -rf build"})),
         };
         let call = json!({
-            "toolCallId": "call-2", "title": "rm -rf build", "kind": "execute", "status": "pending", "rawInput": input,
+            "toolCallId": "call-2", "title": "rm -rf build", "kind": kind, "status": "pending", "rawInput": input,
         });
         let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
         let options = if self.is("twice") {

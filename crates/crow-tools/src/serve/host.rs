@@ -8,8 +8,8 @@ use std::{
 };
 
 use crow_core::{
-    Approval, Arguments, Call, CallId, Confinement, Content, Facets, Grants, Law, Roots, SandboxRules,
-    SandboxSupport, Touch, Verdict, approval_sandboxed, judge_sandboxed, link,
+    Approval, Arguments, Call, CallId, Confinement, Content, Facets, Grants, SandboxSupport, Touch, Verdict,
+    link,
 };
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::{Offer, answer, ask::Asking, law};
-use crate::{Progress, ToolCx, Workspace, resolve, tool::title};
+use crate::{PermissionPolicy, PolicySources, Progress, ToolCx, Workspace, tool::title};
 
 /// A client that says it has roots tells them at once.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -86,30 +86,6 @@ impl Host {
         }
     }
 
-    /// Judges a call; what may run is held as the last one says.
-    fn judge(
-        &self,
-        workspace: &Workspace,
-        (call, facets): (&Call, &Facets),
-        sandbox: &SandboxRules<'_>,
-    ) -> (Verdict, Confinement) {
-        let spelled = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-        let roots = Roots {
-            work: spelled(workspace.roots()),
-            readable: spelled(&self.offer.readable),
-            protected: spelled(&self.offer.protected),
-            repository: spelled(&workspace.repositories()),
-        };
-        let mode = law::mode(self.offer.mode, &facets.touch);
-        let law = Law { mode, rules: &self.offer.rules, roots: &roots, resolve: &resolve };
-        let verdict = judge_sandboxed(&law, &Grants::default(), &call.name, facets, sandbox);
-        let approval = match verdict {
-            Verdict::Allow => approval_sandboxed(&law, &call.name, facets, sandbox),
-            Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
-        };
-        (verdict, sandbox.confinement(mode, approval))
-    }
-
     /// Finds out whether a call may run, and how it is held.
     async fn permit(
         &self,
@@ -118,13 +94,26 @@ impl Host {
         asking: &Asking<'_>,
     ) -> Result<Confinement, CallToolResponse> {
         let support = match &facets.touch {
-            Touch::Runs(_) => Some(self.offer.tools.sandbox_support().await),
-            Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => None,
-            Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => None,
+            Touch::Runs(_) => self.offer.tools.sandbox_support().await,
+            Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => SandboxSupport::Full,
+            Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => SandboxSupport::Full,
         };
-        let support = support.as_ref().unwrap_or(&SandboxSupport::Full);
-        let sandbox = SandboxRules { choice: self.offer.sandbox, support };
-        let (verdict, confinement) = self.judge(workspace, (call, facets), &sandbox);
+        let policy = PermissionPolicy::new(PolicySources {
+            workspace,
+            cwd: None,
+            readable: self.offer.readable.clone(),
+            config_dir: &self.offer.config_dir,
+            rules: self.offer.rules.clone(),
+            sandbox: self.offer.sandbox,
+            support,
+        });
+        let (mode, grants) = (law::mode(self.offer.mode, &facets.touch), Grants::default());
+        let verdict = policy.evaluate(mode, &grants, &call.name, facets);
+        let approval = match verdict {
+            Verdict::Allow => policy.approval(mode, &grants, &call.name, facets),
+            Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
+        };
+        let confinement = policy.confinement(mode, approval);
         let why = match verdict {
             Verdict::Allow => return Ok(confinement),
             Verdict::Deny(why) => return Err(answer::refusal(&format!("not run: {why}")).into()),

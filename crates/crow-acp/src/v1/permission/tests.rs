@@ -5,53 +5,179 @@ use serde_json::Map;
 use super::*;
 use crate::v1;
 
+fn question<'a>(
+    subject: Subject,
+    answers: Answers<'a>,
+    facets: &'a Facets,
+    arguments: &'a Map<String, Value>,
+) -> Question<'a> {
+    Question { subject, call: CallId::at(1, 0), facets, arguments, preview: &[], why: None, answers }
+}
+
 /// Spells a question about this, as Crow's own and as one of its child; the client reads both.
 #[track_caller]
-fn check(subject: Subject, expected: &Expect) {
+fn check(subject: Subject, answers: Answers<'_>, expected: &Expect) {
     let facets = Facets {
         title: "Go on with the plan".into(),
         kind: ToolKind::Think,
         locations: Vec::new(),
         touch: Touch::Nothing,
     };
-    let question = Question {
-        subject,
-        call: CallId::at(1, 0),
-        facets: &facets,
-        arguments: &Map::new(),
-        preview: &[],
-        why: None,
-        offer_always: OfferAlways::Yes,
-    };
-    let request = permission_request(&SessionId::new("quiet-crow"), question);
+    let arguments = Map::new();
+    let asked = question(subject, answers, &facets, &arguments);
+    let request = permission_request(&SessionId::new("quiet-crow"), asked, false);
     let spelled = serde_json::to_value(&request).unwrap();
-    let names = spelled["options"].as_array().unwrap().iter().map(|option| option["name"].to_string());
+    let options = spelled["options"].as_array().unwrap().iter();
+    let options: Vec<String> =
+        options.map(|option| format!("{}: {}\n", option["optionId"], option["name"])).collect();
     let (session, heard) = v1::question(request);
     assert_eq!(heard.subject, subject);
-    let of_child = permission_request_of_child(&session, (CallId::at(1, 0), "a child"), &heard);
+    let of_child = permission_request_of_child(&session, (CallId::at(1, 0), "a child"), &heard, false);
     let of_child = v1::question(of_child).1.subject;
-    let names = names.collect::<Vec<_>>().join(" ");
-    expected.assert_eq(&format!("{names} {} of a child: {of_child:?}", spelled["_meta"]));
+    expected.assert_eq(&format!("{}{} of a child: {of_child:?}\n", options.concat(), spelled["_meta"]));
+}
+
+fn prefix(words: &[&str]) -> Grant {
+    Grant::RunPrefix(words.iter().map(|&word| word.to_owned()).collect())
 }
 
 #[test]
 fn a_question_says_what_a_yes_is_about() {
     check(
         Subject::Call,
-        &expect![[
-            r#""Allow" "Reject" "Allow for this session" "Reject for this session" null of a child: Call"#
-        ]],
+        Answers::Once,
+        &expect![[r#"
+        "allow_once": "Allow once"
+        "reject_once": "Reject"
+        null of a child: Call
+    "#]],
     );
     check(
         Subject::GoOn,
-        &expect![[
-            r#""Go on" "Stop" "Go on, always in this session" "Stop, always in this session" {"crow/asks":"go_on"} of a child: GoOn"#
-        ]],
+        Answers::Once,
+        &expect![[r#"
+        "allow_once": "Go on"
+        "reject_once": "Stop"
+        {"crow/asks":"go_on"} of a child: GoOn
+    "#]],
     );
     check(
         Subject::Offer,
-        &expect![[
-            r#""Yes" "No" "Yes, always in this session" "Never in this session" {"crow/asks":"offer"} of a child: Call"#
-        ]],
+        Answers::Session,
+        &expect![[r#"
+        "allow_once": "Yes"
+        "allow_always": "Yes, always in this session"
+        "reject_once": "No"
+        "reject_always": "Never in this session"
+        {"crow/asks":"offer"} of a child: Call
+    "#]],
     );
+}
+
+#[test]
+fn a_question_says_what_a_yes_is_remembered_as() {
+    let check_offer = |session: &[Grant], project: &[Grant], expected| {
+        let offer = GrantOffer { session: session.to_vec(), project: project.to_vec() };
+        check(Subject::Call, Answers::Remembered { offer: &offer, can_tell: true }, expected);
+    };
+    let exact = Grant::Run("cargo test -p x".to_owned());
+    let cargo = prefix(&["cargo", "test"]);
+    check_offer(
+        &[exact.clone(), cargo.clone()],
+        &[cargo],
+        &expect![[r#"
+            "allow_once": "Allow once"
+            "allow_always": "Allow `cargo test …` for this session"
+            "allow_project": "Always allow `cargo test …` in this project"
+            "reject_once": "Reject"
+            "reject_and_tell": "Reject and say what to do instead"
+            null of a child: Call
+        "#]],
+    );
+    check_offer(
+        &[exact],
+        &[],
+        &expect![[r#"
+        "allow_once": "Allow once"
+        "allow_always": "Allow for this session"
+        "reject_once": "Reject"
+        "reject_and_tell": "Reject and say what to do instead"
+        null of a child: Call
+    "#]],
+    );
+    check_offer(
+        &[Grant::Edits],
+        &[Grant::Edits],
+        &expect![[r#"
+            "allow_once": "Allow once"
+            "allow_always": "Allow edits for this session"
+            "allow_project": "Always allow edits in this project"
+            "reject_once": "Reject"
+            "reject_and_tell": "Reject and say what to do instead"
+            null of a child: Call
+        "#]],
+    );
+    let odd = [Grant::Site("a\nb".to_owned())];
+    check_offer(
+        &odd,
+        &odd,
+        &expect![[r#"
+            "allow_once": "Allow once"
+            "allow_always": "Allow for this session"
+            "allow_project": "Always allow in this project"
+            "reject_once": "Reject"
+            "reject_and_tell": "Reject and say what to do instead"
+            null of a child: Call
+        "#]],
+    );
+}
+
+#[test]
+fn the_offer_of_a_child_reaches_its_parent() {
+    let offer = GrantOffer { session: vec![Grant::Edits, Grant::Searches], project: vec![Grant::Edits] };
+    let facets =
+        Facets { title: "x".into(), kind: ToolKind::Edit, locations: Vec::new(), touch: Touch::Nothing };
+    let arguments = Map::new();
+    let answers = Answers::Remembered { offer: &offer, can_tell: false };
+    let ask = |is_child| {
+        let asked = question(Subject::Call, answers, &facets, &arguments);
+        v1::question(permission_request(&SessionId::new("quiet-crow"), asked, is_child)).1
+    };
+    assert_eq!(ask(false).offer, None);
+    let heard = ask(true);
+    let lasting = |id: &str| heard.lasting(&PermissionAnswer::Chosen(id.to_owned()));
+    assert_eq!(lasting("allow_always"), Some(Lasting::Session));
+    assert_eq!(lasting("allow_project"), Some(Lasting::Project));
+    assert_eq!(lasting("allow_once"), None);
+    // A child of the child is answered further up as well.
+    let session = SessionId::new("quiet-crow");
+    let above = |is_child| {
+        let request = permission_request_of_child(&session, (CallId::at(1, 0), "a child"), &heard, is_child);
+        v1::question(request).1.offer
+    };
+    assert_eq!((above(true), above(false)), (Some(offer.clone()), None));
+    assert_eq!(heard.offer, Some(offer));
+}
+
+#[test]
+fn only_an_answer_that_was_offered_is_a_yes() {
+    let offer = GrantOffer { session: vec![Grant::Edits], project: Vec::new() };
+    let answer = |id: &str, answers| {
+        let selected = wire::SelectedPermissionOutcome::new(id.to_owned());
+        let outcome = wire::RequestPermissionOutcome::Selected(selected);
+        answered(Ok(wire::RequestPermissionResponse::new(outcome)), answers)
+    };
+    let remembered = Answers::Remembered { offer: &offer, can_tell: false };
+    for (id, answers, expected) in [
+        ("allow_once", Answers::Once, Answered::AllowOnce),
+        ("allow_always", Answers::Once, Answered::Reject),
+        ("allow_always", remembered, Answered::AllowForSession),
+        ("allow_project", remembered, Answered::Reject),
+        ("reject_and_tell", remembered, Answered::Reject),
+        ("allow_project", Answers::Session, Answered::Reject),
+        ("reject_always", Answers::Session, Answered::RejectForSession),
+        ("yes", remembered, Answered::Reject),
+    ] {
+        assert_eq!(answer(id, answers), expected, "{id}");
+    }
 }

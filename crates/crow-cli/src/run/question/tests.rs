@@ -24,6 +24,7 @@ fn question(title: &str, input: Value) -> PermissionQuestion {
             choice("always", "Allow for this session", (true, true)),
             choice("never", "Reject for this session", (false, true)),
         ],
+        offer: None,
     }
 }
 
@@ -118,7 +119,10 @@ fn answers_are_numbers_letters_or_words() {
     let typed = ["1", " 2 ", "3", "4", "5", "0", "y", "N", "a", "yes", "no", "always", "", "yep"];
     let read = typed.map(|typed| format!("{typed:?} {:?}\n", chosen(&question, typed)));
     expect![[r#"
-        1 Allow (y) · 2 Reject (n) · 3 Allow for this session (a) · 4 Reject for this session
+        1 Allow (y)
+          2 Reject (n)
+          3 Allow for this session (s)
+          4 Reject for this session
         "1" Some("once")
         " 2 " Some("no")
         "3" Some("always")
@@ -145,4 +149,41 @@ fn what_can_be_left_is_asked_otherwise() {
         Shall Crow do this? Go on with /speckit.plan
     "#]]
     .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
+}
+
+#[test]
+fn each_answer_of_crow_has_a_letter() {
+    let choice = |id: &str, name: &str, (allows, always)| PermissionChoice {
+        id: id.into(),
+        name: name.into(),
+        allows,
+        always,
+    };
+    let mut asked = question("x", json!({}));
+    asked.choices = vec![
+        choice("allow_once", "Allow once", (true, false)),
+        choice("allow_always", "Allow `cargo test …` for this session", (true, true)),
+        choice("allow_project", "Always allow `cargo test …` in this project", (true, true)),
+        choice("reject_once", "Reject", (false, false)),
+        choice("reject_and_tell", "Reject and say what to do instead", (false, false)),
+    ];
+    let typed = ["y", "s", "a", "n", "t", "yes", "always", "5", "x"];
+    let chosen = typed.map(|typed| format!("{typed} -> {:?}\n", chosen(&asked, typed)));
+    expect![[r#"
+        1 Allow once (y)
+          2 Allow `cargo test …` for this session (s)
+          3 Always allow `cargo test …` in this project (a)
+          4 Reject (n)
+          5 Reject and say what to do instead (t)
+        y -> Some("allow_once")
+        s -> Some("allow_always")
+        a -> Some("allow_project")
+        n -> Some("reject_once")
+        t -> Some("reject_and_tell")
+        yes -> Some("allow_once")
+        always -> Some("allow_project")
+        5 -> Some("reject_and_tell")
+        x -> None
+    "#]]
+    .assert_eq(&format!("{}\n{}", answers(&asked), chosen.concat()));
 }

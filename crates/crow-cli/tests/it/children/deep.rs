@@ -45,7 +45,7 @@ fn a_question_of_the_deepest_is_answered_at_the_root() {
             > prompt go
             < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-1-0 in_progress
-            ? ALPHA: BETA: GAMMA: Write a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? ALPHA: BETA: GAMMA: Write a.txt [allow_once, allow_always, allow_project, reject_once] -> allow_once
             < call call-1-0 completed "Task $TASK (ALPHA) is done.\n\nBeta had it written.\n\nIt changed 1 file with its tools (+1 -0):\n  $HOME/project/a.txt (+1 -0)\n\nThe whole of it: query_session with " diff $HOME/project/a.txt null -> "a"
             < text[msg-3] It is written.
             < title go

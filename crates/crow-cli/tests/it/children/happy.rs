@@ -28,7 +28,7 @@ fn a_child_like_oneself_asks_in_its_parents_session() {
             < text[msg-1] I have it done.
             < call call-1-0 task "Task: renew b" pending {"prompt":"ALPHA: make it new","title":"renew b"}
             < call call-1-0 in_progress
-            ? renew b: Edit b.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? renew b: Edit b.txt [allow_once, allow_always, allow_project, reject_once] -> allow_once
             < call call-1-0 completed "Task $TASK (renew b) is done.\n\nIt is new.\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/b.txt (+1 -1)\n\nIt used 630 tokens.\n\nThe whole of it: query_" diff $HOME/project/b.txt "old\n" -> "new\n"
             < text[msg-3] All done.
             < title go
@@ -67,7 +67,7 @@ fn an_agent_of_others_is_asked_for_first() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: greet" pending {"prompt":"hello you","agent":"other","title":"greet"}
-            ? Task for other: greet [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: greet [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, greet: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-1-0 completed "Task $TASK (other, greet) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools (" diff $HOME/project/notes.txt "old\n" -> "new\n"

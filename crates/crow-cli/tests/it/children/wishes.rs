@@ -34,11 +34,11 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
             < call call-1-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-1-0 in_progress
             > fs read $HOME/project/a.txt
-            ? ALPHA: `env -u A echo in the terminal` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? ALPHA: `env -u A echo in the terminal` [allow_once, allow_always, reject_once] -> allow_once
             > terminal create term-1: (held) bash -c env -u A echo in the terminal
             > terminal release term-1
             > fs read $HOME/project/a.txt
-            ? ALPHA: Edit a.txt [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? ALPHA: Edit a.txt [allow_once, allow_always, allow_project, reject_once] -> allow_once
             > fs read $HOME/project/a.txt
             > fs write $HOME/project/a.txt
             > fs read $HOME/project/a.txt
@@ -79,7 +79,7 @@ fn it_may_read_what_its_parent_may() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             > fs read $HOME/project/a.txt
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: {\"content\":\"saved\\n\"}\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/project/notes.txt (+1 -1)\n\nThe" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -101,7 +101,7 @@ fn what_stands_elsewhere_is_asked_for() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Read $HOME/b.txt [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -123,7 +123,7 @@ fn a_file_is_written_when_the_person_allows_it() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> allow_once
             > fs write $HOME/project/a.txt
@@ -146,7 +146,7 @@ fn a_file_is_not_written_when_the_person_refuses_it() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -168,7 +168,7 @@ fn a_file_is_not_written_when_nobody_can_be_asked() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> error
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission and nobody could be asked (the dialog broke)\n\nIt change" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -190,7 +190,7 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/.git/config [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -208,7 +208,7 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -226,7 +226,7 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/../.bashrc [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -248,7 +248,7 @@ fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> allow_once
             > terminal create term-1: sh -c env -u A echo of another
@@ -272,7 +272,7 @@ fn a_command_does_not_run_when_the_person_refuses_it() {
         &expect![[r#"
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-            ? Task for other: hello [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> reject_once
             < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"

@@ -336,11 +336,11 @@ fn nothing_is_read_before_it_is_allowed() {
             < call call-1-0 read "Read /etc/hostname" pending {"file_path":"/etc/hostname"}
             < call call-1-1 edit "Edit /etc/hosts" pending {"file_path":"/etc/hosts","old_string":"a","new_string":"b"}
             < call call-1-2 write "Write /etc/hosts" pending {"file_path":"/etc/hosts","content":"b"}
-            ? Read /etc/hostname [allow_once, reject_once] -> reject_once
+            ? Read /etc/hostname [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
-            ? Edit /etc/hosts [allow_once, reject_once] -> reject_once
+            ? Edit /etc/hosts [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
             < call call-1-1 failed "not run: the person refused it"
-            ? Write /etc/hosts [allow_once, reject_once] -> reject_once
+            ? Write /etc/hosts [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
             < call call-1-2 failed "not run: the person refused it"
             < text[msg-5] Then not.
             < title go
@@ -403,7 +403,7 @@ fn a_mode_that_allows_it_answers_an_open_question() {
         &expect![[r#"
             > prompt go
             < call call-1-0 terminal "`env -u A echo ran`" pending {"command":"env -u A echo ran"}
-            ? `env -u A echo ran` [allow_once, reject_once, allow_always, reject_always] -> silence
+            ? `env -u A echo ran` [allow_once, allow_always, reject_once, reject_and_tell] -> silence
             > mode auto
             = set
             < takes its question back

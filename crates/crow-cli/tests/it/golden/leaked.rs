@@ -61,7 +61,7 @@ fn a_call_as_text_is_judged_like_any_other() {
             > prompt write a file
             < thought[] `scripted` wrote its call of `write` as text; it is run as a call (`tool_calls: native` turns that off)⏎
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
-            ? Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the person refused it"
             < text[msg-3] Then not.
             < title write a file

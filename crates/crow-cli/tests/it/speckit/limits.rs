@@ -117,7 +117,7 @@ fn its_own_files_need_no_question() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
             < call call-4-0 terminal "`touch .`" pending {"command":"touch ."}
-            ? `touch .` [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-4-0 failed "not run: the person refused it"
             < text[msg-6] Planned.
             < text[msg-7] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
@@ -125,7 +125,7 @@ fn its_own_files_need_no_question() {
             = end_turn
             > prompt change the plan
             < call call-9-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
-            ? Write .specify/specs/001-photo-albums/plan.md [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? Write .specify/specs/001-photo-albums/plan.md [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-9-0 failed "not run: the person refused it"
             < text[msg-11] No longer.
             = end_turn

@@ -166,19 +166,19 @@ fn odd_answers_to_permission_are_no_yes() {
         "#,
         &expect![[r#"
             < call call-1-0 terminal "`touch ran`" pending {"command":"touch ran"}
-            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> null
+            ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> null
             < call call-1-0 failed "not run: it needs permission and nobody could be asked (the client's answer cannot be read)"
             < call call-3-0 terminal "`touch ran`" pending {"command":"touch ran"}
-            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> maybe
+            ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> maybe
             < call call-3-0 failed "not run: the person refused it"
             < call call-5-0 terminal "`touch ran`" pending {"command":"touch ran"}
-            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> error
+            ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> error
             < call call-5-0 failed "not run: it needs permission and nobody could be asked (the dialog broke)"
             < call call-7-0 terminal "`touch ran`" pending {"command":"touch ran"}
-            ? `touch ran` [allow_once, reject_once, allow_always, reject_always] -> cancelled
+            ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> cancelled
             < call call-7-0 failed "not run: the question was closed without an answer"
             < call call-9-0 terminal "`env -u A ls`" pending {"command":"env -u A ls"}
-            ? `env -u A ls` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? `env -u A ls` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
             < call call-9-0 in_progress
             < call call-9-0 completed "(no output)"
             < text[msg-11] Nothing ran.
@@ -213,7 +213,7 @@ fn commands_and_what_only_looks_like_one() {
         got stop
         "#,
         &expect![[r#"
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and use it or not⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit` `status | use 002 | init | templates | doctor`: Where the Spec Kit workflow stands⏎
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and use it or not⏎- `/permissions` `remove N | clear`: Show what you allowed beyond single calls, and take it back⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit` `status | use 002 | init | templates | doctor`: Where the Spec Kit workflow stands⏎
             help = end_turn
             < text[msg-1] Let me see.
             < title /etc/hosts is broken
@@ -285,7 +285,7 @@ fn an_option_acts_in_the_turn_that_runs() {
         "#,
         &expect![[r#"
             < call call-1-0 terminal "`env -u A echo one`" pending {"command":"env -u A echo one"}
-            ? `env -u A echo one` [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? `env -u A echo one` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             < call call-1-0 completed "one\n"
             < text[msg-3] Next

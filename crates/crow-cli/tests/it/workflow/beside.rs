@@ -43,7 +43,7 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
@@ -94,7 +94,7 @@ fn refused_they_are_done_one_by_one() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> reject_once
             < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
@@ -139,7 +139,7 @@ fn with_nobody_to_ask_they_are_done_one_by_one() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> error
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> error
             < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
@@ -225,7 +225,7 @@ fn always_is_asked_once_in_a_run() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_always
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_always
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
@@ -341,12 +341,12 @@ fn a_child_asks_the_person() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
-            ? T001 Make a.txt: Write a.txt [allow_once, reject_once, allow_always, reject_always] -> reject_once
+            ? T001 Make a.txt: Write a.txt [allow_once, allow_always, allow_project, reject_once] -> reject_once
             < call call-2-100003 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[note-6] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
@@ -466,7 +466,7 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
         &expect![[r#"
             > prompt /speckit.implement
             < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100003 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"

@@ -382,7 +382,7 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < call call-5-0 write "Write AGENTS.md" pending {"file_path":"$HOME/project/AGENTS.md","content":"# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"}
-            ? Write AGENTS.md [allow_once, reject_once, allow_always, reject_always] -> allow_once
+            ? Write AGENTS.md [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/AGENTS.md "# Rules\n\nUse tabs.\n" -> "# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"
             < plan completed T001 Make a.txt

@@ -252,7 +252,7 @@ fn cancelled_between_two_tasks_nothing_more_is_asked() {
             < call call-2-0 completed "T001 is done"
             < text[note-3] ⏎✓ T001: made⏎
             < call call-4-100004 speckit "Give T002, T003 to 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
-            ? Give T002, T003 to 2 child agents at once [allow_once, reject_once, allow_always, reject_always] -> silence
+            ? Give T002, T003 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> silence
             > cancel
             < takes its question back
             < call call-4-100004 failed

@@ -6,8 +6,8 @@ use super::*;
 fn spelled(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
-        Verdict::Ask { always: Some(_), .. } => "ask",
-        Verdict::Ask { always: None, .. } => "each",
+        Verdict::Ask { offer, .. } if offer.session.is_empty() => "each",
+        Verdict::Ask { .. } => "ask",
         Verdict::Deny(_) => "deny",
     }
 }

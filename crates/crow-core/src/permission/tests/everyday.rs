@@ -28,14 +28,14 @@ fn lines() -> impl Iterator<Item = (Kind, String)> {
 }
 
 /// Judges a line in an ordinary session: one folder, and the configuration in the home folder.
-fn judged_at_home(mode: Mode, rules: &Rules, line: &str) -> (Verdict, Approval) {
+fn judged_at_home(mode: Mode, rules: &Rules, grants: &Grants, line: &str) -> (Verdict, Approval) {
     let roots =
         Roots { work: vec!["/w/a".into()], protected: vec!["/home/me/.crow".into()], ..Roots::default() };
     let law = Law { mode, rules, roots: &roots, resolve: &resolve };
     let facets =
         Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: runs(line) };
-    let verdict = judge(&law, &Grants::default(), "terminal", &facets);
-    (verdict, approval(&law, "terminal", &facets))
+    let verdict = judge(&law, grants, "terminal", &facets);
+    (verdict, approval(&law, grants, "terminal", &facets))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn each_line_is_free_where_its_kind_is() {
     let mut wrong = Vec::new();
     for (kind, line) in lines() {
         for mode in Mode::ALL {
-            let (verdict, approval) = judged_at_home(mode, &Rules::default(), &line);
+            let (verdict, approval) = judged_at_home(mode, &Rules::default(), &Grants::default(), &line);
             let expected = match (kind, mode) {
                 (Kind::Reads, _) => Approval::Reading,
                 (_, Mode::Auto) => Approval::Law,
@@ -76,7 +76,7 @@ fn questions_are_counted() {
         let (mut n_asked, mut n_refused, mut n_reading_refused, mut n_lines) = (0, 0, 0, 0);
         for (kind, line) in lines() {
             n_lines += 1;
-            match judged_at_home(mode, rules, &line).0 {
+            match judged_at_home(mode, rules, &Grants::default(), &line).0 {
                 Verdict::Allow => {}
                 Verdict::Ask { .. } => n_asked += 1,
                 Verdict::Deny(_) => {
@@ -99,4 +99,66 @@ fn questions_are_counted() {
         auto with deny rules: 0 of 524 asked (0.0 %), 2 refused, 0 of them reading
     "#]]
     .assert_eq(&table);
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the figures are to be read")]
+fn an_always_for_each_program_leaves_few_questions() {
+    let none = Rules::default();
+    let mut grants = Grants::default();
+    for (_, line) in lines() {
+        if let (Verdict::Ask { offer, .. }, _) = judged_at_home(Mode::Ask, &none, &grants, &line) {
+            grants.extend(offer.project);
+        }
+    }
+    let asked =
+        lines().filter(|(_, line)| judged_at_home(Mode::Ask, &none, &grants, line).0 != Verdict::Allow);
+    let asked: Vec<String> = asked.map(|(_, line)| line.replace('\n', "⏎") + "\n").collect();
+    let shown = format!("{} of {} asked\n{}", asked.len(), lines().count(), asked.concat());
+    print!("{shown}");
+    expect![[r#"
+        41 of 524 asked
+        git push
+        git reset --soft HEAD~1
+        git restore src/main.rs
+        git commit -m "$(cat <<'EOF'⏎fix: a longer message⏎EOF⏎)"
+        cargo add serde
+        node index.js
+        node -e 'console.log(1)'
+        python3 x.py
+        pip install -r requirements.txt
+        python3 -c "print(1)"
+        source .venv/bin/activate && pytest
+        rm tmp.txt
+        rm -rf dist
+        docker compose up -d
+        curl -s http://localhost:8080/health
+        curl -I https://example.org
+        wget https://example.org/x.tar.gz
+        tar xzf x.tar.gz
+        kill 123
+        psql -c 'select 1'
+        sqlite3 a.db 'select 1'
+        export FOO=1; ./run.sh
+        FOO=1 ./run.sh
+        find src -name '*.ts' | xargs grep -l useState
+        wc -l $(git ls-files)
+        diff <(sort a.txt) <(sort b.txt)
+        make -C docs
+        ninja -C build
+        mvn -q test
+        git checkout main -- src/lib.rs
+        rm -rf build && cmake -B build
+        python3 scripts/gen.py > src/gen.rs
+        npm install --save-dev vitest
+        docker compose logs -f web
+        node scripts/check.js
+        curl -s https://api.example.org/v1/items | jq '.[0]'
+        pip install -e .
+        ls .. 2>/dev/null; true
+        go build -o bin/app ./cmd/app
+        git push -u origin HEAD
+        python3 main.py --help
+    "#]]
+    .assert_eq(&shown);
 }

@@ -101,11 +101,11 @@ fn a_path_rule_frees_and_forbids_edits() {
         &writes("/tmp/out/x/y"),
         &none,
         &expect![[r#"
-        ask: ask, each time
-        accept-edits: ask, each time
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, session: writing /tmp/out/x/y
+            accept-edits: ask, session: writing /tmp/out/x/y
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check_ruled(
         rules,
@@ -237,11 +237,11 @@ fn tools_of_servers_are_judged_by_server_and_name() {
         &call,
         &grants,
         &expect![[r#"
-        ask: ask, always search of docs
-        accept-edits: ask, always search of docs
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, both: search of the MCP server docs
+            accept-edits: ask, both: search of the MCP server docs
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check_ruled(
         "allow: mcp(docs)",
@@ -259,8 +259,8 @@ fn tools_of_servers_are_judged_by_server_and_name() {
         &call,
         &grants,
         &expect![[r#"
-            ask: ask, always search of docs
-            accept-edits: ask, always search of docs
+            ask: ask, both: search of the MCP server docs
+            accept-edits: ask, both: search of the MCP server docs
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],
@@ -281,11 +281,11 @@ fn tools_of_servers_are_judged_by_server_and_name() {
         &call,
         &grants,
         &expect![[r#"
-        ask: ask, always search of docs
-        accept-edits: ask, always search of docs
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, both: search of the MCP server docs
+            accept-edits: ask, both: search of the MCP server docs
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
 }
 
@@ -294,7 +294,7 @@ fn an_always_is_about_one_tool_of_a_server() {
     let mut grants = Grants::default();
     let call = Touch::Calls { server: "docs".into(), tool: "search".into() };
     let grant = Grant::Tool { server: "docs".into(), tool: "search".into() };
-    grants.allow(grant.clone());
+    grants.allow(grant);
     check(
         &call,
         &grants,
@@ -303,18 +303,6 @@ fn an_always_is_about_one_tool_of_a_server() {
         accept-edits: allow
         plan: deny: plan mode only reads; switch the mode to change or run something
         auto: allow
-    "#]],
-    );
-    grants.refuse(grant);
-    check_ruled(
-        "allow: mcp(docs)",
-        &call,
-        &grants,
-        &expect![[r#"
-        ask: deny: the person said to always refuse this
-        accept-edits: deny: the person said to always refuse this
-        plan: deny: the person said to always refuse this
-        auto: deny: the person said to always refuse this
     "#]],
     );
 }
@@ -336,9 +324,9 @@ fn keys_ask_wherever_they_are() {
     ] {
         let path = format!("/w/a/{name}");
         let verdict = judged(Mode::Auto, &Rules::default(), &writes(&path), &granted);
-        assert!(matches!(verdict, Verdict::Ask { always: None, .. }), "{name}: {verdict:?}");
+        assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
         let verdict = judged(Mode::Ask, &Rules::default(), &Touch::Reads(vec![path]), &granted);
-        assert!(matches!(verdict, Verdict::Ask { always: None, .. }), "{name}: {verdict:?}");
+        assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
     }
     for name in
         [".env.example", ".env.sample", ".environment", "env", "id_rsa.pub", "ssh/config", ".aws/cli", "pem"]
@@ -405,17 +393,16 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
         &line,
         &grants,
         &expect![[r#"
-            ask: ask, always `cargo test` `npm test` `tee out`: no rule covers `cargo test`
+            ask: ask, session: `cargo test`, `npm test`, `tee out`, `cargo test …`, `npm test …`; project: `cargo test …`, `npm test …`, edits: no rule covers `cargo test`
             accept-edits: allow
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],
     );
-    let Verdict::Ask { always: Some(grant), .. } = judged(Mode::Ask, &Rules::default(), &line, &grants)
-    else {
+    let Verdict::Ask { offer, .. } = judged(Mode::Ask, &Rules::default(), &line, &grants) else {
         unreachable!("it asks");
     };
-    grants.allow(grant.clone());
+    grants.extend(offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_))));
     let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants) == Verdict::Allow;
     assert!(verdict("npm test"));
     assert!(verdict("'npm'  test; tee out"));
@@ -424,20 +411,15 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
     assert!(!verdict("FOO=1 npm test"));
     assert!(!verdict("npm test > x"));
     assert!(!verdict("cargo test && rm x"));
-    grants.refuse(grant);
-    let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
-    assert_eq!(verdict("npm test"), Verdict::Allow);
-    assert!(matches!(verdict("tee out; npm test; cargo test; ls"), Verdict::Deny(_)));
 }
 
 #[test]
 fn an_always_is_about_the_input_and_the_folder_too() {
     let always = |line: &str| {
-        let mut grants = Grants::default();
-        let verdict = judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
-        let Verdict::Ask { always: Some(grant), .. } = verdict else { unreachable!("{line}: {verdict:?}") };
-        grants.allow(grant);
-        grants
+        let verdict = judged(Mode::Ask, &Rules::default(), &runs(line), &Grants::default());
+        let Verdict::Ask { offer, .. } = verdict else { unreachable!("{line}: {verdict:?}") };
+        let exact = offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_)));
+        exact.collect::<Grants>()
     };
     for (granted, allowed, asked) in [
         ("python3 - <<'E'\n1\nE", "python3 - <<X\n1\nX", "python3 - <<'E'\n2\nE"),

@@ -15,11 +15,11 @@ fn public_sites_ask_once_each() {
         &site,
         &grants,
         &expect![[r#"
-        ask: ask, always docs.rs
-        accept-edits: ask, always docs.rs
-        plan: ask, always docs.rs
-        auto: allow
-    "#]],
+            ask: ask, both: pages of docs.rs
+            accept-edits: ask, both: pages of docs.rs
+            plan: ask, both: pages of docs.rs
+            auto: allow
+        "#]],
     );
     grants.allow(Grant::Site("docs.rs".to_owned()));
     check(
@@ -36,22 +36,11 @@ fn public_sites_ask_once_each() {
         &fetches("docs.rs:8443", Reach::Public),
         &grants,
         &expect![[r#"
-        ask: ask, always docs.rs:8443
-        accept-edits: ask, always docs.rs:8443
-        plan: ask, always docs.rs:8443
-        auto: allow
-    "#]],
-    );
-    grants.refuse(Grant::Site("docs.rs".to_owned()));
-    check(
-        &site,
-        &grants,
-        &expect![[r#"
-        ask: deny: the person said to always refuse this
-        accept-edits: deny: the person said to always refuse this
-        plan: deny: the person said to always refuse this
-        auto: deny: the person said to always refuse this
-    "#]],
+            ask: ask, both: pages of docs.rs:8443
+            accept-edits: ask, both: pages of docs.rs:8443
+            plan: ask, both: pages of docs.rs:8443
+            auto: allow
+        "#]],
     );
 }
 
@@ -64,11 +53,11 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
         &site,
         &grants,
         &expect![[r#"
-        ask: ask, always localhost:3000: localhost:3000 is not on the public internet
-        accept-edits: ask, always localhost:3000: localhost:3000 is not on the public internet
-        plan: ask, always localhost:3000: localhost:3000 is not on the public internet
-        auto: ask, always localhost:3000: localhost:3000 is not on the public internet
-    "#]],
+            ask: ask, session: pages of localhost:3000: localhost:3000 is not on the public internet
+            accept-edits: ask, session: pages of localhost:3000: localhost:3000 is not on the public internet
+            plan: ask, session: pages of localhost:3000: localhost:3000 is not on the public internet
+            auto: ask, session: pages of localhost:3000: localhost:3000 is not on the public internet
+        "#]],
     );
     grants.allow(Grant::Site("localhost:3000".to_owned()));
     check(
@@ -85,22 +74,11 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
         &fetches("localhost:22", Reach::Private),
         &grants,
         &expect![[r#"
-        ask: ask, always localhost:22: localhost:22 is not on the public internet
-        accept-edits: ask, always localhost:22: localhost:22 is not on the public internet
-        plan: ask, always localhost:22: localhost:22 is not on the public internet
-        auto: ask, always localhost:22: localhost:22 is not on the public internet
-    "#]],
-    );
-    grants.refuse(Grant::Site("localhost:3000".to_owned()));
-    check(
-        &site,
-        &grants,
-        &expect![[r#"
-        ask: deny: the person said to always refuse this
-        accept-edits: deny: the person said to always refuse this
-        plan: deny: the person said to always refuse this
-        auto: deny: the person said to always refuse this
-    "#]],
+            ask: ask, session: pages of localhost:22: localhost:22 is not on the public internet
+            accept-edits: ask, session: pages of localhost:22: localhost:22 is not on the public internet
+            plan: ask, session: pages of localhost:22: localhost:22 is not on the public internet
+            auto: ask, session: pages of localhost:22: localhost:22 is not on the public internet
+        "#]],
     );
 }
 
@@ -111,11 +89,11 @@ fn searches_ask_once() {
         &Touch::Searches,
         &grants,
         &expect![[r#"
-        ask: ask, always searches
-        accept-edits: ask, always searches
-        plan: ask, always searches
-        auto: allow
-    "#]],
+            ask: ask, both: web searches
+            accept-edits: ask, both: web searches
+            plan: ask, both: web searches
+            auto: allow
+        "#]],
     );
     grants.allow(Grant::Searches);
     check(

@@ -1,0 +1,352 @@
+//! What the person allowed beyond single calls: for a session, stored with it, and always in a project, stored in the
+//! person's own folder. A session's turns and its children share one [`Approvals`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crow_acp::Lasting;
+use crow_core::{Grant, GrantOffer, Grants, SessionId};
+use crow_store::StoreError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::kit::Kit;
+use crate::records::Records;
+use crate::supplies::root;
+
+/// Where a session's configuration in the store holds its grants.
+const IN_SESSION: &str = "approvals";
+
+/// Far beyond what as many grants come to as are kept.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// The grants of a session and of the project it works in.
+#[derive(Debug)]
+pub(crate) struct Approvals {
+    kit: Arc<Kit>,
+    session: SessionId,
+    /// A parent asks in its place, and keeps what holds in the project.
+    is_child: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Nothing before the first turn.
+    project: Option<PathBuf>,
+    session_grants: Grants,
+    project_grants: Grants,
+    /// What is wrong with the project's record, as it was said.
+    problem: Option<String>,
+    /// What `/permissions` listed last, in its order.
+    listed: Vec<(Lasting, Grant)>,
+}
+
+/// What a person says with `/permissions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PermissionsOrder {
+    /// Lists what is allowed.
+    List,
+    /// Takes one back, by its number in the list.
+    Remove(usize),
+    /// Takes all back.
+    Clear,
+}
+
+impl Approvals {
+    /// Knows of no grants yet.
+    pub(crate) fn new(kit: Arc<Kit>, session: SessionId, is_child: bool) -> Self {
+        Self { kit, session, is_child, state: Mutex::default() }
+    }
+
+    /// Reads what is stored with the session and for the project around its folder. Returns what is wrong with that,
+    /// the first time.
+    pub(crate) async fn load(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
+        let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
+        let session_grants = config.and_then(|config| config.get(IN_SESSION).map(Grants::from_json));
+        let (config_dir, cwd) = (self.kit.settings().config_dir.clone(), cwd.to_owned());
+        let read = tokio::task::spawn_blocking(move || {
+            let project = project_of(&cwd);
+            let grants = read(&config_dir, &project);
+            (project, grants)
+        });
+        let (project, project_grants) = match read.await {
+            Ok((project, grants)) => (Some(project), grants),
+            Err(error) => (None, Err(format!("What you always allow here could not be read: {error}."))),
+        };
+        let mut state = self.state();
+        // What could not be stored holds as long as the process.
+        state.session_grants.extend(session_grants.iter().flat_map(Grants::iter).cloned());
+        state.project = project;
+        let problem = match project_grants {
+            Ok(grants) => {
+                state.project_grants = grants;
+                None
+            }
+            Err(problem) => {
+                state.project_grants = Grants::default();
+                Some(problem)
+            }
+        };
+        let is_new = state.problem != problem;
+        state.problem.clone_from(&problem);
+        problem.filter(|_| is_new)
+    }
+
+    /// Everything that is allowed here.
+    pub(crate) fn granted(&self) -> Grants {
+        let state = self.state();
+        state.session_grants.iter().chain(state.project_grants.iter()).cloned().collect()
+    }
+
+    /// Tells whether a question with this offer was answered before.
+    pub(crate) fn cover(&self, offer: &GrantOffer) -> bool {
+        let granted = self.granted();
+        let covers =
+            |grants: &[Grant]| !grants.is_empty() && grants.iter().all(|grant| granted.allows(grant));
+        covers(&offer.session) || covers(&offer.project)
+    }
+
+    /// Remembers a yes. What cannot be stored holds until the process ends; the other side says so.
+    pub(crate) async fn remember(&self, lasting: Lasting, offer: &GrantOffer) -> Result<(), String> {
+        let lasting = if self.is_child { Lasting::Session } else { lasting };
+        let for_session = offer.session.iter().filter(|grant| match lasting {
+            Lasting::Session => true,
+            Lasting::Project => !offer.project.contains(grant),
+        });
+        let (project, has_more) = {
+            let mut state = self.state();
+            let before = state.session_grants.clone();
+            state.session_grants.extend(for_session.cloned());
+            (state.project.clone(), state.session_grants != before)
+        };
+        let stored = if has_more { self.store_session().await } else { Ok(()) };
+        let kept = match (lasting, project) {
+            (Lasting::Session, _) => Ok(None),
+            (Lasting::Project, None) => Err("the project is not known".to_owned()),
+            (Lasting::Project, Some(project)) => self.remember_in(&project, &offer.project).await.map(Some),
+        };
+        let kept = kept.map(|kept| {
+            let mut state = self.state();
+            state.project_grants = kept.unwrap_or_else(|| state.project_grants.clone());
+        });
+        if kept.is_err() {
+            self.state().session_grants.extend(offer.project.iter().cloned());
+        }
+        stored
+            .and(kept)
+            .map_err(|why| format!("The answer holds until Crow ends, and is then forgotten: {why}."))
+    }
+
+    /// Adds grants to the record of a project; returns all that it holds then.
+    pub(crate) async fn remember_in(&self, project: &Path, grants: &[Grant]) -> Result<Grants, String> {
+        let (config_dir, project) = (self.kit.settings().config_dir.clone(), project.to_owned());
+        let grants = grants.to_vec();
+        self.off_thread(move || {
+            // Another process may have added some. What cannot be read is replaced: nothing of it counts.
+            let mut kept = read(&config_dir, &project).unwrap_or_default();
+            kept.extend(grants);
+            write(&config_dir, &project, &kept).map(|()| kept)
+        })
+        .await
+    }
+
+    /// Does what the person says with `/permissions`, and returns the answer.
+    pub(crate) async fn order(&self, order: PermissionsOrder, cwd: &Path) -> String {
+        let tip = match self.kit.store.tip(&self.session).await {
+            Ok(tip) => tip,
+            Err(error) => return format!("The session could not be read: {error}.\n"),
+        };
+        if let Some(problem) = self.load(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
+            return format!("{problem}\n");
+        }
+        let removed = match order {
+            PermissionsOrder::List => return self.listing(),
+            PermissionsOrder::Remove(number) => {
+                let state = self.state();
+                let found = number.checked_sub(1).and_then(|index| state.listed.get(index).cloned());
+                match found {
+                    Some(found) => vec![found],
+                    None => {
+                        return "There is no such number. Type /permissions to see the list.\n".to_owned();
+                    }
+                }
+            }
+            PermissionsOrder::Clear => {
+                let state = self.state();
+                let of_session = state.session_grants.iter().map(|grant| (Lasting::Session, grant.clone()));
+                let of_project = state.project_grants.iter().map(|grant| (Lasting::Project, grant.clone()));
+                of_session.chain(of_project).collect()
+            }
+        };
+        match self.remove(&removed).await {
+            Ok(()) => {
+                let names: Vec<String> = removed.iter().map(|(_, grant)| grant.description()).collect();
+                match names.as_slice() {
+                    [] => "Nothing was allowed beyond single calls.\n".to_owned(),
+                    [name] => format!("{} asks again.\n", crow_core::visible(name)),
+                    names => format!("{} answers were taken back.\n", names.len()),
+                }
+            }
+            Err(why) => format!("The answers could not be taken back for good: {why}.\n"),
+        }
+    }
+
+    async fn remove(&self, removed: &[(Lasting, Grant)]) -> Result<(), String> {
+        let of = |wanted: Lasting| {
+            let wanted = removed.iter().filter(move |(lasting, _)| *lasting == wanted);
+            wanted.map(|(_, grant)| grant.clone()).collect::<Vec<_>>()
+        };
+        let in_project = of(Lasting::Project);
+        let project = {
+            let mut state = self.state();
+            for (_, grant) in removed {
+                // An answer for the project holds in the session that it was given in as well.
+                state.session_grants.remove(grant);
+            }
+            for grant in &in_project {
+                state.project_grants.remove(grant);
+            }
+            state.project.clone()
+        };
+        self.store_session().await?;
+        let Some(project) = project.filter(|_| !in_project.is_empty()) else { return Ok(()) };
+        let config_dir = self.kit.settings().config_dir.clone();
+        self.off_thread(move || {
+            let mut kept = read(&config_dir, &project).unwrap_or_default();
+            for grant in &in_project {
+                kept.remove(grant);
+            }
+            write(&config_dir, &project, &kept)
+        })
+        .await
+    }
+
+    fn listing(&self) -> String {
+        let mut state = self.state();
+        let of_project = state.project_grants.iter().map(|grant| (Lasting::Project, grant.clone()));
+        let of_session = state.session_grants.iter().filter(|grant| !state.project_grants.allows(grant));
+        let of_session = of_session.map(|grant| (Lasting::Session, grant.clone()));
+        let listed: Vec<(Lasting, Grant)> = of_project.chain(of_session).collect();
+        if listed.is_empty() {
+            state.listed = listed;
+            return "Nothing is allowed beyond single calls. A question offers to allow more.\n".to_owned();
+        }
+        let project =
+            state.project.as_ref().map(|project| crow_core::visible(&project.display().to_string()));
+        let mut text = String::new();
+        let mut section = None;
+        for (index, (lasting, grant)) in listed.iter().enumerate() {
+            if section != Some(*lasting) {
+                section = Some(*lasting);
+                text.push_str(&match lasting {
+                    Lasting::Project => {
+                        format!("Always allowed in {}:\n\n", project.as_deref().unwrap_or("this project"))
+                    }
+                    Lasting::Session => "\nAllowed for this session:\n\n".to_owned(),
+                });
+            }
+            let name = crow_core::visible(&grant.description()).replace('\n', " ⏎ ");
+            text.push_str(&format!("{}. {name}\n", index + 1));
+        }
+        text.push_str("\n`/permissions remove N` asks about one again, `/permissions clear` about all.\n");
+        state.listed = listed;
+        text.trim_start().to_owned()
+    }
+
+    async fn store_session(&self) -> Result<(), String> {
+        let grants = self.state().session_grants.to_json();
+        match self.kit.store.set_config(&self.session, IN_SESSION, Some(grants)).await {
+            // Its first prompt has not come yet, and nothing was granted in it.
+            Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn off_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, String> {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The record of one project.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    project: String,
+    allow: Value,
+}
+
+/// What is always allowed in one project.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProjectPermissions {
+    /// The project's folder.
+    pub project: PathBuf,
+    /// What is allowed there.
+    pub grants: Grants,
+}
+
+/// The project that a folder is in: the repository around it, or the folder itself.
+pub(crate) fn project_of(folder: &Path) -> PathBuf {
+    root(&crow_tools::resolve(folder)).to_owned()
+}
+
+fn records(config_dir: &Path) -> Records<'_> {
+    Records { config_dir, folder: "permissions", file_bytes_max: FILE_BYTES_MAX }
+}
+
+fn read(config_dir: &Path, project: &Path) -> Result<Grants, String> {
+    let records = records(config_dir);
+    let broken = |why: &str| {
+        let path = records.path(project);
+        format!(
+            "What you always allow in this project cannot be read, so it asks: {}: {why}.",
+            path.display()
+        )
+    };
+    let record: Option<Record> = records.read(project).map_err(|why| broken(&why))?;
+    let Some(record) = record else { return Ok(Grants::default()) };
+    if record.project != project.display().to_string() {
+        return Err(broken("it is about another project"));
+    }
+    Ok(Grants::from_json(&record.allow))
+}
+
+fn write(config_dir: &Path, project: &Path, grants: &Grants) -> io::Result<()> {
+    if grants.is_empty() {
+        return records(config_dir).remove(project).map(drop);
+    }
+    let record = Record { project: project.display().to_string(), allow: grants.to_json() };
+    records(config_dir).write(project, &record)
+}
+
+/// Lists what is always allowed, by the projects' paths; what cannot be read is said instead. Blocks.
+pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, String>> {
+    let config_dir = crow_tools::resolve(config_dir);
+    let listed = records(&config_dir).list(|record: &Record| &record.project).into_iter().map(|record| {
+        let Record { project, allow } = record?;
+        Ok(ProjectPermissions { project: project.into(), grants: Grants::from_json(&allow) })
+    });
+    let mut listed: Vec<_> = listed.collect();
+    listed.sort_by_key(|listed: &Result<ProjectPermissions, String>| {
+        listed.as_ref().map(|listed| listed.project.clone()).map_err(Clone::clone)
+    });
+    listed
+}
+
+/// Replaces what is always allowed in the project around a folder. Blocks.
+pub fn set_permissions(config_dir: &Path, project: &Path, grants: &Grants) -> io::Result<()> {
+    write(&crow_tools::resolve(config_dir), project, grants)
+}
+
+#[cfg(test)]
+mod tests;

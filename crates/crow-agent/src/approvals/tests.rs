@@ -1,0 +1,43 @@
+use std::fs;
+
+use super::*;
+
+fn prefix(text: &str) -> Grant {
+    Grant::RunPrefix(text.split(' ').map(str::to_owned).collect())
+}
+
+#[test]
+fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, project, other) = (folder.path(), Path::new("/a/b"), Path::new("/a/c"));
+    assert_eq!(read(config, project), Ok(Grants::default()));
+    let grants = Grants::from_iter([prefix("cargo test"), Grant::Edits]);
+    write(config, project, &grants).unwrap();
+    assert_eq!(read(config, project), Ok(grants));
+    assert_eq!(read(config, other), Ok(Grants::default()));
+
+    // A copy for another project allows nothing there.
+    let path = |project| records(config).path(project);
+    fs::copy(path(project), path(other)).unwrap();
+    assert!(read(config, other).unwrap_err().contains("it is about another project"));
+    let listed = list_permissions(config);
+    assert_eq!(listed.iter().filter(|listed| listed.is_ok()).count(), 1, "{listed:?}");
+
+    fs::write(path(other), "{").unwrap();
+    assert!(read(config, other).unwrap_err().contains("cannot be read"));
+
+    write(config, project, &Grants::default()).unwrap();
+    assert!(!path(project).exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_record_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let project = Path::new("/a/b");
+    write(folder.path(), project, &Grants::from_iter([Grant::Edits])).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = records(folder.path()).path(project);
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+}

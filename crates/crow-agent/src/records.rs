@@ -1,0 +1,91 @@
+//! Records of a person's answers about projects: one JSON file per project in a folder of the configuration folder, which
+//! only that person may read. Blocks.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::supplies::{Inside, hash, names, read_text};
+
+/// Projects that are listed; far more than anyone answers about.
+const PROJECTS_MAX: usize = 10_000;
+
+/// One kind of record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Records<'a> {
+    /// The configuration folder.
+    pub(crate) config_dir: &'a Path,
+    /// The folder in it.
+    pub(crate) folder: &'static str,
+    /// Larger files are not read.
+    pub(crate) file_bytes_max: u64,
+}
+
+impl Records<'_> {
+    /// Where the record of a project is.
+    pub(crate) fn path(&self, project: &Path) -> PathBuf {
+        let name = hash(project.as_os_str().as_encoded_bytes());
+        self.config_dir.join(self.folder).join(format!("{name}.json"))
+    }
+
+    /// Reads the record of a project; `None` where there is none, or why it cannot be believed.
+    pub(crate) fn read<T: DeserializeOwned>(&self, project: &Path) -> Result<Option<T>, String> {
+        self.read_file(&self.path(project))
+    }
+
+    fn read_file<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, String> {
+        let text =
+            read_text(path, Inside::Anywhere, self.file_bytes_max).map_err(|error| error.to_string())?;
+        text.map(|text| serde_json::from_str(&text).map_err(|error| error.to_string())).transpose()
+    }
+
+    /// Replaces the record of a project in one step.
+    pub(crate) fn write<T: Serialize>(&self, project: &Path, record: &T) -> io::Result<()> {
+        let path = self.path(project);
+        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        make_folder(folder)?;
+        // Temporary files are readable by their owner only, and stay so.
+        let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+        serde_json::to_writer(&mut temporary, record)?;
+        temporary.flush()?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    /// Removes the record of a project; returns whether there was one.
+    pub(crate) fn remove(&self, project: &Path) -> io::Result<bool> {
+        match fs::remove_file(self.path(project)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads all records with the project that each names; the other side is what is wrong with a file.
+    pub(crate) fn list<T: DeserializeOwned>(&self, project: impl Fn(&T) -> &str) -> Vec<Result<T, String>> {
+        let folder = self.config_dir.join(self.folder);
+        let names = names(&folder, Inside::Anywhere, PROJECTS_MAX).into_iter();
+        let files = names.filter(|name| name.ends_with(".json")).map(|name| folder.join(name));
+        let read = files.filter_map(|file| {
+            let broken = |why: &str| format!("{}: {why}", file.display());
+            let record: T = match self.read_file(&file) {
+                Ok(record) => record?,
+                Err(why) => return Some(Err(broken(&why))),
+            };
+            // Its name is made of the project's: a copy under another name counts for nothing.
+            let is_its_own = self.path(Path::new(project(&record))) == file;
+            Some(if is_its_own { Ok(record) } else { Err(broken("it is about another project")) })
+        });
+        read.collect()
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}

@@ -1,0 +1,210 @@
+//! What a yes may be remembered as, and what it frees from then on.
+
+use super::*;
+
+/// Shows what the question about a line offers in `ask`.
+#[track_caller]
+fn check_offers(lines: &[&str], expected: &Expect) {
+    let shown = lines.iter().map(|line| {
+        match judged(Mode::Ask, &Rules::default(), &runs(line), &Grants::default()) {
+            Verdict::Allow => format!("{line} => allow\n"),
+            Verdict::Ask { offer, .. } => format!("{line} => {}\n", offered(&offer)),
+            Verdict::Deny(why) => format!("{line} => deny: {why}\n"),
+        }
+    });
+    expected.assert_eq(&shown.collect::<String>());
+}
+
+#[test]
+fn the_widest_safe_prefix_is_offered() {
+    check_offers(
+        &[
+            "cargo test -p core parse",
+            "cargo nextest run",
+            "npm run build -- --watch",
+            "npm run",
+            "git --no-pager log --oneline",
+            "git commit -m x",
+            "git stash pop",
+            "make test",
+            "make",
+            "timeout 60 cargo test",
+            "cargo build && npm test",
+            "cd sub && cargo test",
+            "python -m pytest tests",
+            "./scripts/build.sh --fast",
+            "docker compose logs web",
+        ],
+        &expect![[r#"
+            cargo test -p core parse => session: `cargo test -p core parse`, `cargo test …`; project: `cargo test …`
+            cargo nextest run => session: `cargo nextest run`, `cargo nextest run …`; project: `cargo nextest run …`
+            npm run build -- --watch => session: `npm run build -- --watch`, `npm run build …`; project: `npm run build …`
+            npm run => session: `npm run`
+            git --no-pager log --oneline => allow
+            git commit -m x => session: `git commit -m x`, `git commit …`; project: `git commit …`
+            git stash pop => session: `git stash pop`, `git stash pop …`; project: `git stash pop …`
+            make test => session: `make test`, `make test …`; project: `make test …`
+            make => session: `make`, `make`; project: `make`
+            timeout 60 cargo test => session: `timeout 60 cargo test`, `cargo test …`; project: `cargo test …`
+            cargo build && npm test => session: `cargo build`, `npm test`, `cargo build …`, `npm test …`; project: `cargo build …`, `npm test …`
+            cd sub && cargo test => session: `cd sub && cargo test`, `cargo test …`; project: `cargo test …`
+            python -m pytest tests => session: `python -m pytest tests`, `python -m pytest …`; project: `python -m pytest …`
+            ./scripts/build.sh --fast => session: `./scripts/build.sh --fast`, `./scripts/build.sh …`; project: `./scripts/build.sh …`
+            docker compose logs web => session: `docker compose logs web`, `docker compose logs …`; project: `docker compose logs …`
+        "#]],
+    );
+}
+
+#[test]
+fn no_prefix_is_offered_for_what_could_do_anything() {
+    check_offers(
+        &[
+            "python3 x.py",
+            "node -e 1",
+            "curl https://example.org",
+            "rm -rf dist",
+            "sudo make install",
+            "env make test",
+            "sh -c 'cargo test'",
+            "xargs cargo test",
+            "npm install left-pad",
+            "git push",
+            "git reset --hard",
+            "cargo test && rm x",
+            "cargo test --config x",
+            "../x.sh",
+            "./../x.sh",
+            "FOO=1 cargo test",
+            "cargo test > /etc/x",
+            "cargo test $X",
+            "npm run $X",
+        ],
+        &expect![[r#"
+            python3 x.py => session: `python3 x.py`
+            node -e 1 => session: `node -e 1`
+            curl https://example.org => session: `curl https://example.org`
+            rm -rf dist => session: `rm -rf dist`
+            sudo make install => session: `sudo make install`
+            env make test => session: `env make test`, `make test …`; project: `make test …`
+            sh -c 'cargo test' => session: `sh -c 'cargo test'`, `cargo test …`; project: `cargo test …`
+            xargs cargo test => each time
+            npm install left-pad => session: `npm install left-pad`
+            git push => session: `git push`
+            git reset --hard => session: `git reset --hard`
+            cargo test && rm x => session: `cargo test`, `rm x`
+            cargo test --config x => session: `cargo test --config x`
+            ../x.sh => session: `../x.sh`
+            ./../x.sh => session: `./../x.sh`
+            FOO=1 cargo test => session: `FOO=1 cargo test`
+            cargo test > /etc/x => each time
+            cargo test $X => each time
+            npm run $X => each time
+        "#]],
+    );
+}
+
+#[test]
+fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
+    let prefix = |words: &[&str]| Grant::RunPrefix(words.iter().map(|&word| word.to_owned()).collect());
+    let grants = Grants::from_iter([
+        prefix(&["cargo", "test"]),
+        prefix(&["git", "fetch"]),
+        Grant::Run("make deploy".to_owned()),
+    ]);
+    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let law = Law { mode: Mode::Ask, rules: &Rules::default(), roots: &roots, resolve: &resolve };
+    let shown = |line: &str| {
+        let touch = Touch::Runs(line.to_owned());
+        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        match judge(&law, &grants, "terminal", &facets) {
+            Verdict::Allow => format!("{line} => {:?}\n", approval(&law, &grants, "terminal", &facets)),
+            Verdict::Ask { why, .. } => format!("{line} => ask: {}\n", why.unwrap_or_default()),
+            Verdict::Deny(why) => format!("{line} => deny: {why}\n"),
+        }
+    };
+    let lines = [
+        "cargo test",
+        "cargo test --workspace | tail -3",
+        "cargo testing",
+        "cargo build",
+        "cargo test --config x",
+        "cargo test > .git/hooks/pre-commit",
+        "git fetch origin",
+        "git fetch --upload-pack=x origin",
+        "make deploy",
+        "make deploy now",
+        "cargo test && make deploy",
+    ];
+    expect![[r#"
+        cargo test => Law
+        cargo test --workspace | tail -3 => Law
+        cargo testing => ask: 
+        cargo build => ask: 
+        cargo test --config x => ask: cargo sets configuration, which can name a program to run
+        cargo test > .git/hooks/pre-commit => ask: it writes to .git/hooks/pre-commit, which is protected
+        git fetch origin => Person
+        git fetch --upload-pack=x origin => ask: git runs another program through an option
+        make deploy => Person
+        make deploy now => ask: 
+        cargo test && make deploy => Person
+    "#]]
+    .assert_eq(&lines.map(shown).concat());
+}
+
+#[test]
+fn a_yes_to_reading_is_none_to_writing() {
+    let grants = Grants::from_iter([Grant::Read("/elsewhere/x".to_owned())]);
+    let path = || vec!["/elsewhere/x".to_owned()];
+    check(
+        &Touch::Reads(path()),
+        &grants,
+        &expect![[r#"
+        ask: allow
+        accept-edits: allow
+        plan: allow
+        auto: allow
+    "#]],
+    );
+    check(
+        &Touch::Writes(path()),
+        &grants,
+        &expect![[r#"
+            ask: ask, session: writing /elsewhere/x
+            accept-edits: ask, session: writing /elsewhere/x
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_remembered_is_read_back_as_it_was() {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+    let grants = Grants::from_iter([
+        Grant::Run("git commit -m 'a b'".to_owned()),
+        Grant::RunPrefix(words("npm run build")),
+        Grant::RunWhole(words("make -j4")),
+        Grant::Edits,
+        Grant::Read("/x".to_owned()),
+        Grant::Write("/x".to_owned()),
+        Grant::Tool { server: "a server".to_owned(), tool: "search".to_owned() },
+        Grant::Site("docs.rs".to_owned()),
+        Grant::Searches,
+    ]);
+    assert_eq!(Grants::from_json(&grants.to_json()), grants);
+    // What is offered no longer, or was never written by Crow, allows nothing.
+    for text in [
+        r#"{"effect": "run_prefix", "target": "python3"}"#,
+        r#"{"effect": "run_prefix", "target": "cargo"}"#,
+        r#"{"effect": "run_whole", "target": "rm -rf dist"}"#,
+        r#"{"effect": "run_prefix", "target": "make"}"#,
+        r#"{"effect": "run_prefix", "target": "cargo $X"}"#,
+        r#"{"effect": "run", "target": ""}"#,
+        r#"{"effect": "edit", "target": "everything"}"#,
+        r#"{"effect": "run", "target": "ls", "more": 1}"#,
+        r#"["run"]"#,
+    ] {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(Grant::from_json(&value), None, "{text}");
+    }
+}

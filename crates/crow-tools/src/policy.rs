@@ -1,0 +1,85 @@
+//! The permission policy of a session, a child and the MCP server, made in one place: which folders may be read and
+//! written is worked out here and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use crow_core::{
+    Approval, Confinement, Facets, Grants, Law, Mode, Roots, Rules, Sandbox, SandboxRules, SandboxSupport,
+    Verdict, approval_sandboxed, judge_sandboxed,
+};
+
+use crate::{Workspace, resolve};
+
+/// What a permission policy is made from.
+#[derive(Debug, Clone)]
+pub struct PolicySources<'a> {
+    /// The folders to work in, and their repositories.
+    pub workspace: &'a Workspace,
+    /// One more folder to work in, such as that of a child.
+    pub cwd: Option<&'a Path>,
+    /// Folders that may be read as well.
+    pub readable: Vec<PathBuf>,
+    /// The configuration with its keys.
+    pub config_dir: &'a Path,
+    /// What is allowed and denied for good.
+    pub rules: Rules,
+    /// Which commands run in the sandbox.
+    pub sandbox: Sandbox,
+    /// How well the sandbox holds them here.
+    pub support: SandboxSupport,
+}
+
+/// Decides which calls run, ask or are refused.
+#[derive(Debug)]
+pub struct PermissionPolicy {
+    roots: Roots,
+    rules: Rules,
+    sandbox: Sandbox,
+    support: SandboxSupport,
+}
+
+impl PermissionPolicy {
+    /// Works out which folders may be read and written.
+    pub fn new(sources: PolicySources<'_>) -> Self {
+        let PolicySources { workspace, cwd, readable, config_dir, rules, sandbox, support } = sources;
+        let spelled = |path: &Path| path.display().to_string();
+        let mut work: Vec<String> = workspace.roots().iter().map(|root| spelled(root)).collect();
+        work.extend(cwd.map(|cwd| spelled(&resolve(cwd))));
+        let roots = Roots {
+            work,
+            readable: readable.iter().map(|folder| spelled(folder)).collect(),
+            protected: vec![spelled(config_dir), spelled(&resolve(config_dir))],
+            repository: workspace.repositories().iter().map(|folder| spelled(folder)).collect(),
+        };
+        Self { roots, rules, sandbox, support }
+    }
+
+    /// Judges a call of a tool in a mode, with what a person granted.
+    pub fn evaluate(&self, mode: Mode, grants: &Grants, tool: &str, facets: &Facets) -> Verdict {
+        judge_sandboxed(&self.law(mode), grants, tool, facets, &self.sandbox_rules())
+    }
+
+    /// Tells who approved a call that [`Self::evaluate`] lets run.
+    pub fn approval(&self, mode: Mode, grants: &Grants, tool: &str, facets: &Facets) -> Approval {
+        approval_sandboxed(&self.law(mode), grants, tool, facets, &self.sandbox_rules())
+    }
+
+    /// Tells how a command runs that was approved so.
+    pub fn confinement(&self, mode: Mode, approval: Approval) -> Confinement {
+        self.sandbox_rules().confinement(mode, approval)
+    }
+
+    /// The folders to work in, resolved through links.
+    pub fn work_roots(&self) -> &[String] {
+        &self.roots.work
+    }
+
+    /// The configured choice, and what the system makes of it.
+    pub fn sandbox_rules(&self) -> SandboxRules<'_> {
+        SandboxRules { choice: self.sandbox, support: &self.support }
+    }
+
+    fn law(&self, mode: Mode) -> Law<'_> {
+        Law { mode, rules: &self.rules, roots: &self.roots, resolve: &resolve }
+    }
+}
