@@ -328,15 +328,15 @@ fn a_task_is_steered_read_and_cancelled() {
         r#"
         model: call task {"prompt":"ALPHA","wait":false}
         child ALPHA: text "Half of it" | call read {"file_path":"a.txt"}
-        child ALPHA: hold | call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
-        child ALPHA: call read {"file_path":"a.txt"}
+        child ALPHA: hold | call read {"file_path":"b.txt"}
+        child ALPHA: call read {"file_path":"c.txt"}
+        child ALPHA: call read {"file_path":"d.txt"}
+        child ALPHA: call read {"file_path":"e.txt"}
+        child ALPHA: call read {"file_path":"f.txt"}
+        child ALPHA: call read {"file_path":"g.txt"}
+        child ALPHA: call read {"file_path":"h.txt"}
+        child ALPHA: call read {"file_path":"i.txt"}
+        child ALPHA: call read {"file_path":"j.txt"}
         child ALPHA: hold
         model: text "It works."
         > prompt go
