@@ -73,7 +73,7 @@ impl Approvals {
         });
         let (project, project_grants) = match read.await {
             Ok((project, grants)) => (Some(project), grants),
-            Err(error) => (None, Err(format!("What you always allow here could not be read: {error}."))),
+            Err(error) => (None, Err(error.to_string())),
         };
         let mut state = self.state();
         // What could not be stored holds as long as the process.
@@ -84,9 +84,9 @@ impl Approvals {
                 state.project_grants = grants;
                 None
             }
-            Err(problem) => {
+            Err(why) => {
                 state.project_grants = Grants::default();
-                Some(problem)
+                Some(format!("What you always allow in this project cannot be read, so it asks: {why}."))
             }
         };
         let is_new = state.problem != problem;
@@ -141,15 +141,8 @@ impl Approvals {
 
     /// Adds grants to the record of a project; returns all that it holds then.
     pub(crate) async fn remember_in(&self, project: &Path, grants: &[Grant]) -> Result<Grants, String> {
-        let (config_dir, project) = (self.kit.settings().config_dir.clone(), project.to_owned());
         let grants = grants.to_vec();
-        self.off_thread(move || {
-            // Another process may have added some. What cannot be read is replaced: nothing of it counts.
-            let mut kept = read(&config_dir, &project).unwrap_or_default();
-            kept.extend(grants);
-            write(&config_dir, &project, &kept).map(|()| kept)
-        })
-        .await
+        self.change_record(project, move |kept| kept.extend(grants)).await
     }
 
     /// Does what the person says with `/permissions`, and returns the answer.
@@ -212,15 +205,12 @@ impl Approvals {
         };
         self.store_session().await?;
         let Some(project) = project.filter(|_| !in_project.is_empty()) else { return Ok(()) };
-        let config_dir = self.kit.settings().config_dir.clone();
-        self.off_thread(move || {
-            let mut kept = read(&config_dir, &project).unwrap_or_default();
+        let removed = move |kept: &mut Grants| {
             for grant in &in_project {
                 kept.remove(grant);
             }
-            write(&config_dir, &project, &kept)
-        })
-        .await
+        };
+        self.change_record(&project, removed).await.map(drop)
     }
 
     fn listing(&self) -> String {
@@ -264,14 +254,14 @@ impl Approvals {
         }
     }
 
-    async fn off_thread<T: Send + 'static>(
+    async fn change_record(
         &self,
-        work: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, String> {
-        match tokio::task::spawn_blocking(work).await {
-            Ok(done) => done.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        }
+        project: &Path,
+        change: impl FnOnce(&mut Grants) + Send + 'static,
+    ) -> Result<Grants, String> {
+        let (config_dir, project) = (self.kit.settings().config_dir.clone(), project.to_owned());
+        let changed = tokio::task::spawn_blocking(move || self::change(&config_dir, &project, change)).await;
+        changed.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -306,19 +296,21 @@ fn records(config_dir: &Path) -> Records<'_> {
 
 fn read(config_dir: &Path, project: &Path) -> Result<Grants, String> {
     let records = records(config_dir);
-    let broken = |why: &str| {
-        let path = records.path(project);
-        format!(
-            "What you always allow in this project cannot be read, so it asks: {}: {why}.",
-            path.display()
-        )
-    };
+    let broken = |why: &str| format!("{}: {why}", records.path(project).display());
     let record: Option<Record> = records.read(project).map_err(|why| broken(&why))?;
     let Some(record) = record else { return Ok(Grants::default()) };
     if record.project != project.display().to_string() {
         return Err(broken("it is about another project"));
     }
     Ok(Grants::from_json(&record.allow))
+}
+
+/// Changes the record of a project and returns what it holds then. One that cannot be read stays as it is.
+fn change(config_dir: &Path, project: &Path, change: impl FnOnce(&mut Grants)) -> Result<Grants, String> {
+    // Another process may have changed it since it was read last.
+    let mut kept = read(config_dir, project)?;
+    change(&mut kept);
+    write(config_dir, project, &kept).map(|()| kept).map_err(|error| error.to_string())
 }
 
 fn write(config_dir: &Path, project: &Path, grants: &Grants) -> io::Result<()> {

@@ -24,7 +24,13 @@ fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
     assert_eq!(listed.iter().filter(|listed| listed.is_ok()).count(), 1, "{listed:?}");
 
     fs::write(path(other), "{").unwrap();
-    assert!(read(config, other).unwrap_err().contains("cannot be read"));
+    let told = read(config, other).unwrap_err();
+    assert!(told.starts_with(&format!("{}: ", path(other).display())), "{told}");
+    // What a person answered before is not lost with the next answer.
+    assert_eq!(change(config, other, |kept| kept.extend([Grant::Edits])), Err(told));
+    assert_eq!(fs::read_to_string(path(other)).unwrap(), "{");
+    let more = change(config, project, |kept| kept.extend([Grant::Searches])).unwrap();
+    assert_eq!(read(config, project), Ok(more));
 
     write(config, project, &Grants::default()).unwrap();
     assert!(!path(project).exists());
