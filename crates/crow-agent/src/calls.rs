@@ -221,8 +221,6 @@ pub(crate) struct Gate {
     pub(crate) asking: Mutex<()>,
     pub(crate) policy: PermissionPolicy,
     pub(crate) told: Told,
-    /// How well commands can be held here; known when there are any.
-    pub(crate) support: SandboxSupport,
     pub(crate) settings: Arc<KitSettings>,
     /// The person rejected a call and says what to do instead with the next prompt.
     waits_for_words: AtomicBool,
@@ -235,8 +233,7 @@ impl Gate {
         Self {
             asking: Mutex::default(),
             told: std::mem::take(&mut talk.told),
-            policy: policy(cx, support.clone()),
-            support,
+            policy: policy(cx, support),
             settings: cx.kit.settings(),
             waits_for_words: AtomicBool::new(false),
             turn: talk.turn,

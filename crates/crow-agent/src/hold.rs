@@ -49,7 +49,7 @@ impl Gate {
         let is_held = self.settings.sandbox.confinement(mode, Approval::Law) != Confinement::Free;
         if matches!(facets.touch, Touch::Runs(_))
             && is_held
-            && let Some(description) = self.support.description()
+            && let Some(description) = self.policy.sandbox_rules().support.description()
             && !self.told.0.swap(true, Ordering::Relaxed)
         {
             let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
