@@ -71,15 +71,18 @@ impl Court<'_> {
                 Direction::In | Direction::Out => return None,
             }
         }
+        if simple.redirections.is_empty() {
+            return self.effect_beyond_reading(simple);
+        }
         let bare = Simple { redirections: Vec::new(), ..simple.clone() };
-        self.effect_of_words(&bare).map(|effect| effect.max(around))
+        if self.reads(&bare) {
+            return Some(around);
+        }
+        self.effect_beyond_reading(&bare).map(|effect| effect.max(around))
     }
 
-    /// Returns what a command without redirections does.
-    fn effect_of_words(&self, simple: &Simple) -> Option<Effect> {
-        if self.reads(simple) {
-            return Some(Effect::Reads);
-        }
+    /// Returns what a command without redirections does that is no reader.
+    fn effect_beyond_reading(&self, simple: &Simple) -> Option<Effect> {
         let program = simple.words.first().and_then(Word::whole)?;
         if let Some(inner) = &simple.inner {
             let is_plain = inner.through == Through::Plainly && !starts_up(simple);

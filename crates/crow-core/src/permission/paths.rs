@@ -162,9 +162,12 @@ fn folded(path: &str) -> PathBuf {
 /// Makes one of all names that some file system takes for the same: a disk from Windows or a Mac does not tell upper
 /// from lower case, leaves out dots and spaces at the end and marks that nobody sees, and opens streams behind a colon.
 pub(super) fn fold(name: &str) -> String {
-    let visible = name.chars().filter(|&c| !is_invisible(c));
-    let folded: String =
-        visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();
+    let folded = if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        let visible = name.chars().filter(|&c| !is_invisible(c));
+        visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect()
+    };
     let stem = folded.find(':').filter(|&at| at > 0).map_or(folded.as_str(), |at| &folded[..at]);
     let trimmed = stem.trim_end_matches(['.', ' ']);
     if trimmed.is_empty() { stem.to_owned() } else { trimmed.to_owned() }
