@@ -6,8 +6,9 @@ use std::path::Path;
 
 use crow_agent::WorkflowSettings;
 use crow_speckit::{
-    Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, WhoAsks, check_needs, create,
-    docs, init, layers, page, parse_number, resolve, setup_plan, setup_tasks, would_create, write_pointer,
+    Created, Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, WhoAsks, check_needs,
+    create, docs, existing, init, layers, page, parse_number, resolve, setup_plan, setup_tasks, take_up,
+    would_create, write_pointer,
 };
 use serde_json::{Value, json};
 
@@ -207,19 +208,14 @@ impl Step<'_> {
             specs_link: self.workflow.specs_link,
             now: &jiff::Zoned::now(),
         };
-        let created = match args.dry_run {
-            true => would_create(&self.project, &new)?,
-            false => {
-                let pages = |name: &str| self.page(name);
-                if !self.project.is_begun() {
-                    init(&self.project, &pages)?;
-                }
-                let created = create(&self.project, &new, &pages)?;
-                if !self.workflow.variables.no_persist {
-                    write_pointer(&self.project, &created.feature.dir)?;
-                }
-                created
-            }
+        let existing = match args.allow_existing_branch {
+            true => existing(&self.project, &new)?,
+            false => None,
+        };
+        let created = match (args.dry_run, existing) {
+            (true, Some(there)) => there,
+            (true, None) => would_create(&self.project, &new)?,
+            (false, there) => self.made(&new, there)?,
         };
         for text in &created.notes {
             note(more, text);
@@ -233,6 +229,25 @@ impl Step<'_> {
             printed["DRY_RUN"] = true.into();
         }
         print(&printed, is_json, out)
+    }
+
+    /// Makes a feature, or completes the one that is there, and points the project at it.
+    fn made(&self, new: &NewFeature<'_>, there: Option<Created>) -> Result<Created, SpeckitError> {
+        let pages = |name: &str| self.page(name);
+        if !self.project.is_begun() {
+            init(&self.project, &pages)?;
+        }
+        let created = match there {
+            Some(there) => {
+                take_up(&self.project, &there.feature, new.description, new.now, &pages)?;
+                there
+            }
+            None => create(&self.project, new, &pages)?,
+        };
+        if !self.workflow.variables.no_persist {
+            write_pointer(&self.project, &created.feature.dir)?;
+        }
+        Ok(created)
     }
 }
 

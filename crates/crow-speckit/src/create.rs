@@ -63,6 +63,30 @@ pub fn would_create(project: &Project, new: &NewFeature<'_>) -> Result<Created, 
     }
 }
 
+/// Finds the feature that has the name already which this one would get; only a number that was wished for, or a time, can.
+pub fn existing(project: &Project, new: &NewFeature<'_>) -> Result<Option<Created>, SpeckitError> {
+    let slug = checked_slug(new)?;
+    let prefix = match new.numbering {
+        Numbering::Prefer(number) => number::spelled(number),
+        Numbering::Timestamp => timestamp(new.now),
+        Numbering::Next => return Ok(None),
+    };
+    let name = slug::fit(&prefix, &slug);
+    for root in roots::all(project, new.specs_root) {
+        let dir = root.join(&name);
+        if !dir.is_dir() {
+            continue;
+        }
+        check_place(project, &dir, (Namer::Project, new.specs_root))
+            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another name with --short-name")))?;
+        let feature = Feature::at(dir);
+        feature.check_pages()?;
+        let notes = vec![format!("{} is there already", project.shown(&feature.dir))];
+        return Ok(Some(Created { feature, prefix, notes }));
+    }
+    Ok(None)
+}
+
 /// Makes a feature with its spec and the list to review that with. A page that cannot be composed stops it before anything
 /// is written.
 pub fn create(project: &Project, new: &NewFeature<'_>, pages: &Pages<'_>) -> Result<Created, SpeckitError> {
@@ -127,6 +151,10 @@ fn named(project: &Project, (spelled, specs_root): (&str, &SpecsRoot)) -> Result
     Ok(Created { feature, prefix, notes: Vec::new() })
 }
 
+fn timestamp(now: &jiff::Zoned) -> String {
+    now.strftime("%Y%m%d-%H%M%S").to_string()
+}
+
 /// The feature with the next number, at least the floor.
 fn numbered(
     project: &Project,
@@ -138,7 +166,7 @@ fn numbered(
     let next =
         |preferred| number::next(&number::folders(&roots::all(project, new.specs_root))?, preferred, floor);
     let (prefix, note) = match new.numbering {
-        Numbering::Timestamp => (new.now.strftime("%Y%m%d-%H%M%S").to_string(), None),
+        Numbering::Timestamp => (timestamp(new.now), None),
         Numbering::Next => next(None).map(|(number, note)| (number::spelled(number), note))?,
         Numbering::Prefer(wanted) => {
             next(Some(wanted)).map(|(number, note)| (number::spelled(number), note))?

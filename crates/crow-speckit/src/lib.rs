@@ -49,7 +49,7 @@ pub use checklist::{REQUIREMENTS, ReviewOutcome, keep_reviewed};
 pub use choosing::deciding_files;
 pub use clarifications::add_clarification;
 pub use command::{About, Asked, Command, Invocation, Naming};
-pub use create::{Created, NewFeature, create, would_create};
+pub use create::{Created, NewFeature, create, existing, would_create};
 pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, extension_commands};
 pub use feature::{Feature, Origin, WhoAsks, features, resolve};

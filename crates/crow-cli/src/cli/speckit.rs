@@ -77,4 +77,7 @@ pub(crate) struct NewFeatureArgs {
     /// Take the local time instead of a number
     #[arg(long)]
     pub(crate) timestamp: bool,
+    /// Take the feature of that number and name when it is there; what it has stays
+    #[arg(long)]
+    pub(crate) allow_existing_branch: bool,
 }

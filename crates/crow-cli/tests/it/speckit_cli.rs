@@ -211,6 +211,50 @@ fn a_feature_begins_a_project() {
 }
 
 #[test]
+fn a_feature_that_is_there_is_taken_where_that_is_allowed() {
+    let there = ".specify/ specs/001-a/spec.md=mine specs/002-b/";
+    let words = "--number 1 --short-name a sort photos";
+    check(
+        there,
+        &format!("new-feature {words}"),
+        &expect![[r#"
+            BRANCH_NAME: 003-a
+            SPEC_FILE: $ROOT/specs/003-a/spec.md
+            FEATURE_NUM: 003
+            note: the number 001 is taken; 003 is used
+            exit 0
+        "#]],
+    );
+    check(
+        there,
+        &format!("new-feature --allow-existing-branch {words}"),
+        &expect![[r#"
+            BRANCH_NAME: 001-a
+            SPEC_FILE: $ROOT/specs/001-a/spec.md
+            FEATURE_NUM: 001
+            note: specs/001-a is there already
+            exit 0
+        "#]],
+    );
+    check(
+        there,
+        "new-feature --allow-existing-branch --number 1 --short-name other sort photos",
+        &expect![[r#"
+            BRANCH_NAME: 003-other
+            SPEC_FILE: $ROOT/specs/003-other/spec.md
+            FEATURE_NUM: 003
+            note: the number 001 is taken; 003 is used
+            exit 0
+        "#]],
+    );
+    let place = Place::new(there);
+    assert!(place.crow(&format!("new-feature --allow-existing-branch {words}"), "").status.success());
+    let read = |file: &str| std::fs::read_to_string(place.root().join(file)).unwrap();
+    assert_eq!(read("specs/001-a/spec.md"), "mine");
+    assert_eq!(read(".specify/feature.json"), "{\"feature_directory\":\"specs/001-a\"}\n");
+}
+
+#[test]
 fn tasks_are_listed() {
     let tasks = "specs/001-a/tasks.md=##%Phase%1:%Setup~-%[x]%T001%[P]%Begin~##%Phase%3:%User%Story%1~-%[%]%T002%[US1]%Do%it%in%a.rs";
     check(

@@ -109,7 +109,7 @@ const STATES: [(&str, &str); 19] = [
     ("$POINTED", "SPECIFY_INIT_DIR=$ROOT/nowhere"),
 ];
 
-const STEPS: [(&str, &str); 10] = [
+const STEPS: [(&str, &str); 11] = [
     ("check-prerequisites --json --paths-only", "paths --json"),
     ("check-prerequisites --json", "prereq --json"),
     ("check-prerequisites --json --require-spec", "prereq --json --require-spec"),
@@ -123,6 +123,10 @@ const STEPS: [(&str, &str); 10] = [
     ("resolve-template --json no-such-template", "resolve-template --json no-such-template"),
     ("create-new-feature --json --dry-run sort%my%photos", "new-feature --json --dry-run sort%my%photos"),
     ("create-new-feature --json --number 2 sort my photos", "new-feature --json --number 2 sort my photos"),
+    (
+        "create-new-feature --json --allow-existing-branch --number 2 --short-name b sort photos",
+        "new-feature --json --allow-existing-branch --number 2 --short-name b sort photos",
+    ),
 ];
 
 #[test]
