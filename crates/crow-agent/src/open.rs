@@ -19,7 +19,7 @@ use crate::kit::Kit;
 use crate::prompt::Rendered;
 use crate::run_turn::{Conversation, OnDisk, store_failure};
 use crate::session::{Opening, Standing};
-use crate::{clock, prompt, replay};
+use crate::{clock, prompt, replay, speckit};
 
 /// Why a call has no result; nobody knows how far it came.
 pub(crate) const CRASHED: &str =
@@ -44,7 +44,7 @@ pub(crate) fn new(kit: &Arc<Kit>, place: Place) -> Opening {
     let on_disk = OnDisk::Coming(Coming::start(kit, &id, &place, standing.clone()));
     let talk = Conversation { on_disk, ..Conversation::default() };
     let (compactions, asides, bill) = (Vec::new(), Vec::new(), Usage::default());
-    Opening { id, place, standing, talk, compactions, asides, bill, title: None }
+    Opening { id, place, standing, talk, compactions, asides, bill, title: None, variables: Vec::new() }
 }
 
 /// A new session on its way to the disk.
@@ -130,7 +130,9 @@ pub(crate) async fn load(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
     let StoredSession { row, talk, compactions, asides, bill } = read(kit, id).await?;
     let model = kit.model(Some(&row.model)).or_else(|_| kit.model(None)).ok().map(|model| model.name);
     let standing = Standing { mode: row.mode, model, thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title: row.title })
+    let variables = speckit::variables(kit, id).await;
+    let title = row.title;
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title, variables })
 }
 
 /// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
@@ -170,12 +172,14 @@ pub(crate) async fn look(kit: &Kit, id: &SessionId, place: Place) -> Result<Open
                 asides: Vec::new(),
                 bill: Usage::default(),
                 title: None,
+                variables: Vec::new(),
             });
         }
         read => read?,
     };
     let standing = Standing { mode: row.mode, model: Some(row.model), thought_level: row.thought_level };
-    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title: row.title })
+    let (title, variables) = (row.title, Vec::new());
+    Ok(Opening { id: id.clone(), place, standing, talk, compactions, asides, bill, title, variables })
 }
 
 /// Reads a session as it is on disk.

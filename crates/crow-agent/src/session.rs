@@ -64,6 +64,8 @@ pub(crate) struct Opening {
     /// What it has taken so far.
     pub(crate) bill: Usage,
     pub(crate) title: Option<String>,
+    /// What its programs are told of the feature that it works on.
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 struct Session {
@@ -113,7 +115,7 @@ pub(crate) fn start(
     turns: TaskTracker,
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
-    let Opening { id, place, standing, mut talk, compactions, bill, .. } = opening;
+    let Opening { id, place, standing, mut talk, compactions, bill, variables, .. } = opening;
     open::shorten(&mut talk.transcript, compactions);
     let turn = watch::Sender::new(CancellationToken::new());
     let gone = CancellationToken::new();
@@ -121,9 +123,10 @@ pub(crate) fn start(
         SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
     let depth = children::depth(&kit, &client);
     let door = kit.settings().tree_limits.may_start(depth).then(Door::default);
-    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), &place, door.as_ref()));
-    let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
     let workspace = Arc::new(open::workspace(&kit, &place));
+    workspace.set_variables(variables);
+    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), (&place, &workspace), door.as_ref()));
+    let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
     let standing = watch::Sender::new(standing);
     let around = Surroundings { place: place.clone(), workspace: workspace.clone(), stock: stock.clone() };
     let surroundings = watch::Sender::new(around);
@@ -163,7 +166,7 @@ pub(crate) fn start(
         let _gone = gone.drop_guard();
         if !is_new {
             session.look_for_mail();
-            let recalled = speckit::recall(&session.kit, (&session.client, &session.id), &session.workspace);
+            let recalled = speckit::recall(&session.kit, (&session.client, &session.id));
             if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
                 tracing::warn!(session = %session.id, "the disk of its project does not answer");
             }
@@ -426,8 +429,8 @@ impl Session {
             let workspace = open::workspace(&self.kit, &place);
             self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
         }
-        self.toolbox =
-            Arc::new(Toolbox::open(&self.kit, (&self.client, &self.id), &place, self.door.as_ref()));
+        let (told, within) = ((&self.client, &self.id), (&place, &*self.workspace));
+        self.toolbox = Arc::new(Toolbox::open(&self.kit, told, within, self.door.as_ref()));
         let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
         self.stock = Stock::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
         self.place = place;

@@ -24,7 +24,7 @@ use crow_core::{
     CommandInfo, Failure, Mode, Part, SessionId, SpeckitPart, Transcript, TurnEnd, Update, slash,
 };
 use crow_speckit::{About, Asked, Command, Feature, Project, TaskList};
-use crow_tools::Workspace;
+use crow_store::SpeckitRow;
 
 pub(crate) use self::asking::Open;
 use self::record::off;
@@ -90,17 +90,22 @@ pub(crate) fn on_offer() -> impl Iterator<Item = CommandInfo> {
     steps.chain([about])
 }
 
-/// Takes up where a stored session stood: what its commands are told, and the task list that its client saw last.
-pub(crate) async fn recall(kit: &Kit, (client, session): (&Client, &SessionId), workspace: &Workspace) {
-    let row = match kit.store.speckit(session).await {
-        Ok(Some(row)) => row,
-        Ok(None) => return,
-        Err(error) => {
-            tracing::warn!(%session, %error, "what the session stood at in the workflow could not be read");
-            return;
-        }
-    };
-    workspace.set_variables(ground::variables_of(&row));
+/// What the programs of a stored session are told of the feature that it works on.
+pub(crate) async fn variables(kit: &Kit, session: &SessionId) -> Vec<(String, String)> {
+    row(kit, session).await.map(|row| ground::variables_of(&row)).unwrap_or_default()
+}
+
+async fn row(kit: &Kit, session: &SessionId) -> Option<SpeckitRow> {
+    let read = kit.store.speckit(session).await;
+    read.unwrap_or_else(|error| {
+        tracing::warn!(%session, %error, "what the session stood at in the workflow could not be read");
+        None
+    })
+}
+
+/// Shows the task list that the client of a stored session saw last.
+pub(crate) async fn recall(kit: &Kit, (client, session): (&Client, &SessionId)) {
+    let Some(row) = row(kit, session).await else { return };
     let is_listed = row
         .last_command
         .as_deref()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crow_acp::{Client, Place, Spoken};
 use crow_core::{CommandInfo, Failure, FailureKind, McpServer, Part, SessionId, ToolSpec, Update, slash};
-use crow_tools::{McpHome, McpServers, Tools};
+use crow_tools::{McpHome, McpServers, Tools, Workspace};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -61,7 +61,7 @@ impl Toolbox {
     pub(crate) fn open(
         kit: &Kit,
         (client, session): (&Client, &SessionId),
-        place: &Place,
+        (place, workspace): (&Place, &Workspace),
         children: Option<&Door>,
     ) -> Self {
         let (settings, brought) = (kit.settings(), &place.servers);
@@ -71,6 +71,7 @@ impl Toolbox {
         let home = McpHome {
             cwd: place.cwd.clone(),
             secret_variables: settings.secret_variables.clone(),
+            variables: workspace.variables_watched(),
             roots: std::iter::once(&place.cwd).chain(&place.more_roots).cloned().collect(),
             auth_dir: settings.mcp_auth_dir.clone(),
         };

@@ -14,6 +14,7 @@ use crow_store::{Address, Salvaged, Store, salvage};
 use crow_tools::{McpHome, McpServers, Shell, Tools};
 use futures_util::future::join_all;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::{
     agent::{about, equipment},
@@ -279,6 +280,7 @@ async fn servers<W: Write>(
         roots: vec![cwd.clone()],
         cwd,
         secret_variables: settings.secret_variables.clone(),
+        variables: watch::Sender::default().subscribe(),
         auth_dir: settings.dir.join(MCP_AUTH_DIR),
     };
     let own = Tools::builtin(equipment(settings));

@@ -38,6 +38,8 @@ pub struct McpHome {
     pub cwd: PathBuf,
     /// Variables that their programs do not inherit.
     pub secret_variables: Vec<String>,
+    /// What their programs find in their environment beside what they inherit; what the configuration sets for one stays.
+    pub variables: watch::Receiver<Vec<(String, String)>>,
     /// The session's folders, which servers may ask for.
     pub roots: Vec<PathBuf>,
     /// Where sign-ins are kept.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crow_core::visible;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{files, terminal::Jobs, tool::READERS_MAX};
 
@@ -31,7 +31,7 @@ pub struct Workspace {
     roots: Vec<PathBuf>,
     secret_variables: Vec<String>,
     /// What commands are told beside what they inherit.
-    variables: Mutex<Vec<(String, String)>>,
+    variables: watch::Sender<Vec<(String, String)>>,
     seen: Mutex<HashMap<PathBuf, Stamp>>,
     jobs: Arc<Jobs>,
     readers: Arc<Semaphore>,
@@ -71,7 +71,7 @@ impl Workspace {
             cwd,
             roots: resolved,
             secret_variables,
-            variables: Mutex::default(),
+            variables: watch::Sender::default(),
             seen: Mutex::default(),
             jobs: Arc::default(),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
@@ -130,12 +130,21 @@ impl Workspace {
 
     /// Has commands from now on find these in their environment, instead of those set before.
     pub fn set_variables(&self, variables: Vec<(String, String)>) {
-        *self.variables.lock().unwrap_or_else(PoisonError::into_inner) = variables;
+        self.variables.send_if_modified(|now| {
+            let is_new = *now != variables;
+            *now = variables;
+            is_new
+        });
     }
 
     /// What commands find in their environment beside what they inherit.
     pub fn variables(&self) -> Vec<(String, String)> {
-        self.variables.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.variables.borrow().clone()
+    }
+
+    /// The same, for programs that run on while they change.
+    pub fn variables_watched(&self) -> watch::Receiver<Vec<(String, String)>> {
+        self.variables.subscribe()
     }
 
     /// Hears that a file, by its resolved path, was written for the model, which may edit it as it is now.

@@ -60,7 +60,7 @@ pub(super) async fn connect(
                 program: command.clone(),
                 args: args.clone(),
                 cwd: server.cwd.as_ref().map_or_else(|| home.cwd.clone(), |cwd| home.cwd.join(cwd)),
-                env: env.clone(),
+                env: home.variables.borrow().iter().chain(env).cloned().collect(),
                 env_removed: home.secret_variables.clone(),
             };
             stdio(name, command, groups, heard).await

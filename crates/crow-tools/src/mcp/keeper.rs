@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crow_core::{McpServer, nearest};
+use crow_core::{McpServer, McpTransport, nearest};
 use crow_process::Groups;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -41,11 +42,15 @@ pub(super) struct Keeper {
     pub(super) cut: CancellationToken,
 }
 
+type Variables = watch::Receiver<Vec<(String, String)>>;
+
 /// How a life went.
 enum Life {
     /// It never came about.
     NotBegun(End),
     Ended(End),
+    /// Its environment is another now, and nothing was asked of it yet.
+    Outdated,
     /// By us.
     Cut,
 }
@@ -58,6 +63,10 @@ impl Keeper {
             let began = Instant::now();
             let end = match Box::pin(self.live(life)).await {
                 Life::Cut => return self.over(),
+                Life::Outdated => {
+                    life += 1;
+                    continue;
+                }
                 Life::NotBegun(end) if life == 1 => return self.failed_to_start(end),
                 Life::NotBegun(end) => end,
                 Life::Ended(end) => {
@@ -86,6 +95,8 @@ impl Keeper {
     }
 
     async fn live(&self, life: u32) -> Life {
+        let mut variables = self.home.variables.clone();
+        variables.mark_unchanged();
         let connecting = connect(&self.server.name, &self.settings, &self.home, &self.groups);
         let connection = tokio::select! {
             () = self.cut.cancelled() => return Life::Cut,
@@ -117,13 +128,13 @@ impl Keeper {
                 }
                 self.server.set_offer(offer);
                 self.server.stand(Standing::Ready(link.clone()));
-                self.keep(connection, &link).await
+                self.keep(connection, (&link, variables)).await
             }
         }
     }
 
     /// Follows the server until it ends.
-    async fn keep(&self, mut connection: Connection, link: &Link) -> Life {
+    async fn keep(&self, mut connection: Connection, (link, mut variables): (&Arc<Link>, Variables)) -> Life {
         loop {
             tokio::select! {
                 () = self.cut.cancelled() => {
@@ -131,6 +142,10 @@ impl Keeper {
                     return Life::Cut;
                 }
                 () = connection.gone() => return Life::Ended(connection.end().await),
+                () = self.outdated((link, &mut variables)) => {
+                    connection.end().await;
+                    return Life::Outdated;
+                }
                 () = link.heard.lists_changed.notified() => {}
             }
             let listed = tokio::select! {
@@ -150,6 +165,18 @@ impl Keeper {
                 () = sleep(LISTS_PAUSE) => {}
             }
         }
+    }
+
+    /// Waits until its program had to be told something else than it was. One that was used already may remember things:
+    /// it stays, and is told when it starts again.
+    async fn outdated(&self, (link, variables): (&Arc<Link>, &mut Variables)) {
+        let is_program = matches!(self.settings.transport, McpTransport::Stdio { .. });
+        while variables.changed().await.is_ok() {
+            if is_program && self.server.stand_again(link) {
+                return;
+            }
+        }
+        std::future::pending::<()>().await;
     }
 
     /// Asks what the server offers. Without its tools it is none; the rest is welcome.

@@ -1,7 +1,10 @@
 //! One server as everybody sees it: where it stands and what it offers. Knows no transport.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -18,6 +21,8 @@ pub(super) struct Server {
     /// How long a request may go without a word.
     pub(super) silence_max: Duration,
     standing: watch::Sender<Standing>,
+    /// Something was asked of it, so that it may remember things.
+    is_used: AtomicBool,
     /// The life that somebody wants begun, counted from 1.
     wanted: watch::Sender<u32>,
     offer: Mutex<Offer>,
@@ -85,6 +90,7 @@ impl Server {
             name,
             silence_max: timeout.unwrap_or(SILENCE_MAX),
             standing: watch::Sender::new(Standing::Connecting),
+            is_used: AtomicBool::new(false),
             wanted: watch::Sender::new(1),
             offer: Mutex::default(),
             commands,
@@ -123,8 +129,20 @@ impl Server {
         let _ = self.wanted.subscribe().wait_for(|wanted| *wanted >= life).await;
     }
 
+    /// Has a server that nothing was asked of yet stand as one that connects; tells whether it is one.
+    pub(super) fn stand_again(&self, link: &Arc<Link>) -> bool {
+        self.standing.send_replace(Standing::Connecting);
+        // Whoever asks from here on waits, and whoever asked before has marked it.
+        let is_used = self.is_used.load(Ordering::SeqCst);
+        if is_used {
+            self.standing.send_replace(Standing::Ready(link.clone()));
+        }
+        !is_used
+    }
+
     /// Gives the connection; a server that has ended is started again, once.
     pub(super) async fn link(&self) -> Result<Arc<Link>, End> {
+        self.is_used.store(true, Ordering::SeqCst);
         let mut standing = self.standing.subscribe();
         let mut asked = None;
         loop {

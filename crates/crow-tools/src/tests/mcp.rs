@@ -42,6 +42,7 @@ impl Session {
         let home = McpHome {
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
+            variables: machine.workspace.variables_watched(),
             roots: vec![machine.workspace.cwd().to_owned()],
             auth_dir: machine.folder.path().join("mcp-auth"),
         };

@@ -191,6 +191,97 @@ fn it_is_known_again_in_another_process() {
     );
 }
 
+/// One that nothing was asked of yet is started again when the session takes up a feature; one that may remember things stays.
+#[test]
+fn an_mcp_server_knows_it() {
+    check(
+        r###"
+        config: permissions: { mode: auto }
+        file .specify/feature.json "{}"
+        file specs/002-other/spec.md ""
+        server box
+        model: call env {"name":"SPECIFY_FEATURE"}
+        model: text "Seen."
+        model: call env {"name":"SPECIFY_FEATURE"}
+        model: text "Seen again."
+        > prompt /speckit use 001
+        > end
+        > prompt what does it see?
+        > end
+        > prompt /speckit use 002
+        > end
+        > prompt and now?
+        > end
+        "###,
+        &expect![[r#"
+            > prompt /speckit use 001
+            < text[note-1] Now at `specs/001-photo-albums`: spec, plan⏎
+            = end_turn
+            > prompt what does it see?
+            < call call-1-0 env "box: env" pending {"name":"SPECIFY_FEATURE"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "001-photo-albums"
+            < text[msg-3] Seen.
+            = end_turn
+            > prompt /speckit use 002
+            < text[note-2] Now at `specs/002-other`: spec⏎
+            = end_turn
+            > prompt and now?
+            < call call-5-0 env "box: env" pending {"name":"SPECIFY_FEATURE"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "001-photo-albums"
+            < text[msg-7] Seen again.
+            = end_turn
+            asked user: what does it see?
+            asked tool: 001-photo-albums
+            asked user: and now?
+            asked tool: 001-photo-albums
+        "#]],
+    );
+}
+
+#[test]
+fn an_mcp_server_knows_it_in_another_process() {
+    check(
+        r###"
+        config: permissions: { mode: auto }
+        server box
+        model: text "Hello."
+        model: call env {"name":"SPECIFY_FEATURE_DIRECTORY"}
+        model: text "Seen."
+        > prompt /speckit use 001
+        > end
+        > prompt hello
+        > end
+        > kill
+        > load
+        > prompt what does it see?
+        > end
+        "###,
+        &expect![[r#"
+            > prompt /speckit use 001
+            < text[note-1] Now at `specs/001-photo-albums`: spec, plan⏎
+            = end_turn
+            > prompt hello
+            < text[msg-1] Hello.
+            = end_turn
+            > kill
+            > load
+            < prompt[msg-0] hello
+            < text[msg-1] Hello.
+            > prompt what does it see?
+            < call call-3-0 env "box: env" pending {"name":"SPECIFY_FEATURE_DIRECTORY"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "$HOME/project/specs/001-photo-albums"
+            < text[msg-5] Seen.
+            = end_turn
+            asked user: hello
+            asked user: what does it see?
+            asked tool: $HOME/project/specs/001-photo-albums
+        "#]],
+    );
+}
+
 /// Without a repository the project is looked for as far up as the home folder.
 #[test]
 fn a_project_is_found_above_the_session() {

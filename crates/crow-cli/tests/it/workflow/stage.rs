@@ -4,6 +4,7 @@
 //! config: LINE             a line of configuration
 //! client: {…}              what the client offers; nothing without this line
 //! file PATH "TEXT"         a file of the project
+//! server NAME WORDS        an MCP server of the configuration, see `crow_testkit::mcp_server`
 //! tasks LINE               a line of tasks.md
 //! windows                  the lines of tasks.md end as Windows ends them
 //! model: ANSWER            the model's next answer
@@ -39,7 +40,7 @@ use std::time::Duration;
 
 use crow_testkit::client::{Answered, FakeClient, World, names};
 use crow_testkit::leash::Leash;
-use crow_testkit::{Answer, ModelServer, Script};
+use crow_testkit::{Answer, ModelServer, Script, mcp_server};
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
@@ -110,7 +111,7 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
         write(world, name, text);
     }
     let (mut capabilities, mut tasks, mut end) = (json!({}), Vec::new(), "\n");
-    let mut asides = Vec::new();
+    let (mut asides, mut servers) = (Vec::new(), serde_json::Map::new());
     for line in script.lines().map(str::trim) {
         if let Some(answer) = line.strip_prefix("model:") {
             server.add(Script::new([Answer::parse(answer.trim())]));
@@ -123,6 +124,11 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
             capabilities = serde_json::from_str(offered).expect("client: {…}");
         } else if let Some(yaml) = line.strip_prefix("config: ") {
             world.configure_more(yaml);
+        } else if let Some(server) = line.strip_prefix("server ") {
+            let mut words = server.split_whitespace();
+            let name = words.next().expect("server NAME WORDS");
+            let (command, args) = mcp_server::command("mcp::server", &words.collect::<Vec<_>>());
+            servers.insert(name.to_owned(), json!({"command": command, "args": args}));
         } else if let Some(file) = line.strip_prefix("file ") {
             let (name, text) = named_text(file);
             write(world, name, &text);
@@ -135,6 +141,9 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
         }
     }
     server.aside(Script::new(asides));
+    if !servers.is_empty() {
+        world.configure_more(&format!("mcpServers: {}", Value::Object(servers)));
+    }
     if !tasks.is_empty() {
         let tasks: String = tasks.iter().map(|line| format!("{line}{end}")).collect();
         write(world, TASKS, &tasks);
