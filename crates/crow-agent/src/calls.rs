@@ -207,7 +207,7 @@ async fn run_call(
                     hold::again(tools.run(&hold::afresh(call), again).await)
                 }
             };
-            let outcome = end_watching(cx, watching, outcome).await;
+            let outcome = end_watching(cx, (watching, call, facets), outcome).await;
             hooks::after_call(cx, call, outcome).await
         }
         Err(outcome) => outcome,
@@ -262,7 +262,7 @@ impl Gate {
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let verdict = self.policy.evaluate(mode(cx, facets), &cx.approvals.granted(), &call.name, facets);
         match cx.scope {
-            Some(scope) => scope.narrowed(verdict, (&call.name, &facets.touch)),
+            Some(scope) => scope.narrowed(verdict, (call, &facets.touch)),
             None => verdict,
         }
     }

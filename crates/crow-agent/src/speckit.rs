@@ -9,6 +9,7 @@ mod git;
 mod ground;
 mod hooking;
 mod implement;
+mod issues;
 mod layout;
 mod record;
 mod report;

@@ -155,6 +155,11 @@ impl Toolbox {
         Arc::new(ToolSet::new(self.own.tools.with(tools)))
     }
 
+    /// The tools of its servers, each with the server's name and the name that it has there.
+    pub(crate) fn served(&self) -> Vec<(String, String, ToolSpec)> {
+        self.now().tools.served()
+    }
+
     fn running(&self) -> Vec<Arc<McpServers>> {
         let supplied = self.supplied.read().unwrap_or_else(PoisonError::into_inner);
         let all = [&self.servers.running, &supplied.running];

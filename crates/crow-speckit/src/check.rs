@@ -107,7 +107,11 @@ pub fn check(
             let spec = read(&feature.spec())?;
             problems.of("tasks.md", check_tasks(&read(&feature.tasks())?, &spec, &template));
         }
-        Command::Constitution | Command::Analyze | Command::Implement | Command::Converge => {}
+        Command::Constitution
+        | Command::Analyze
+        | Command::Implement
+        | Command::Converge
+        | Command::TasksToIssues => {}
     }
     Ok(problems.0)
 }
@@ -172,7 +176,11 @@ pub fn came_to(
             ));
         }
         Command::Checklist => lines.extend(lists(feature)?),
-        Command::Tasks | Command::Implement | Command::Converge | Command::Analyze => {
+        Command::Tasks
+        | Command::Implement
+        | Command::Converge
+        | Command::Analyze
+        | Command::TasksToIssues => {
             lines.push(of_tasks(&feature.task_list()?));
         }
         Command::Constitution => {}

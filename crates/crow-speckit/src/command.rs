@@ -27,11 +27,13 @@ pub enum Command {
     Implement,
     /// What the code still lacks.
     Converge,
+    /// Issues on GitHub.
+    TasksToIssues,
 }
 
 impl Command {
     /// Every command, in the order of the workflow.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Constitution,
         Self::Specify,
         Self::Clarify,
@@ -41,6 +43,7 @@ impl Command {
         Self::Analyze,
         Self::Implement,
         Self::Converge,
+        Self::TasksToIssues,
     ];
 
     /// The name behind `speckit.`.
@@ -55,6 +58,7 @@ impl Command {
             Self::Analyze => "analyze",
             Self::Implement => "implement",
             Self::Converge => "converge",
+            Self::TasksToIssues => "taskstoissues",
         }
     }
 
@@ -75,6 +79,7 @@ impl Command {
             Self::Analyze => "Cross-check spec, plan and tasks without changing files",
             Self::Implement => "Work through the task list",
             Self::Converge => "Compare the code with the spec and add missing tasks",
+            Self::TasksToIssues => "Make a GitHub issue of each open task, with your GitHub MCP server",
         }
     }
 
@@ -88,7 +93,7 @@ impl Command {
             Self::Checklist => "topic, e.g. security",
             Self::Tasks => "wishes for the breakdown (optional)",
             Self::Analyze | Self::Converge => "focus (optional)",
-            Self::Implement => "phase, story or task ids (optional)",
+            Self::Implement | Self::TasksToIssues => "phase, story or task ids (optional)",
         }
     }
 
@@ -103,7 +108,7 @@ impl Command {
             Self::Tasks => &[Self::Analyze, Self::Implement],
             Self::Analyze => &[Self::Implement],
             Self::Implement => &[Self::Converge],
-            Self::Converge => &[Self::Implement],
+            Self::Converge | Self::TasksToIssues => &[Self::Implement],
         }
     }
 }

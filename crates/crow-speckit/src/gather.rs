@@ -60,7 +60,8 @@ pub fn gather(
         | Command::Plan
         | Command::Analyze
         | Command::Implement
-        | Command::Converge => String::new(),
+        | Command::Converge
+        | Command::TasksToIssues => String::new(),
     };
     let Some(feature) = feature else { return Ok(facts) };
     facts.feature = FeatureFacts {

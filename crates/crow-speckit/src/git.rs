@@ -36,6 +36,12 @@ pub fn is_repository(root: &Path) -> bool {
     find(root).is_some()
 }
 
+/// The address of a remote, as the repository's own configuration says it.
+pub(crate) fn remote_address(root: &Path, remote: &str) -> Option<String> {
+    let config = Project::read(&find(root)?.common?.join("config")).ok()??;
+    setting(&config, ("remote", Some(remote)), "url")
+}
+
 /// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
 /// another format than files are not known, nor are those of a folder elsewhere that does not name this checkout.
 pub fn branches(root: &Path) -> Vec<String> {
@@ -137,7 +143,8 @@ fn find(root: &Path) -> Option<Git> {
 fn common(dir: &Path, entry: &Path) -> Option<PathBuf> {
     let Some(back) = Project::read(&dir.join("gitdir")).ok()? else {
         // The folder of a submodule is shared as it is.
-        let checkout = worktree_in(&Project::read(&dir.join("config")).ok()??)?;
+        let config = Project::read(&dir.join("config")).ok()??;
+        let checkout = setting(&config, ("core", None), "worktree")?;
         let is_its_own = led_to(&dir.join(checkout))? == led_to(entry.parent()?)?;
         return is_its_own.then(|| fs::canonicalize(dir).ok()).flatten();
     };
@@ -148,16 +155,18 @@ fn common(dir: &Path, entry: &Path) -> Option<PathBuf> {
     fs::canonicalize(dir.join(common.trim())).ok()
 }
 
-/// Where the settings of a repository say that its files are.
-fn worktree_in(config: &str) -> Option<String> {
-    let mut is_core = false;
+/// What the configuration of a repository says last of a setting.
+fn setting(config: &str, (section, subsection): (&str, Option<&str>), name: &str) -> Option<String> {
+    let mut is_there = false;
     let mut found = None;
     for line in config.lines().map(str::trim) {
-        if line.starts_with('[') {
-            is_core = line.eq_ignore_ascii_case("[core]");
+        if let Some(header) = line.strip_prefix('[').and_then(|header| header.split_once(']')) {
+            let (its_section, rest) = header.0.split_once(char::is_whitespace).unwrap_or((header.0, ""));
+            let its_subsection = rest.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            is_there = its_section.eq_ignore_ascii_case(section) && its_subsection == subsection;
         } else if let Some((key, value)) = line.split_once('=')
-            && is_core
-            && key.trim().eq_ignore_ascii_case("worktree")
+            && is_there
+            && key.trim().eq_ignore_ascii_case(name)
         {
             let value = value.trim();
             let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);

@@ -57,7 +57,7 @@ impl Guard {
                 }
                 Some(_) | None => refused("the feature's checklists only, and not requirements.md"),
             },
-            Command::Analyze => refused("no file"),
+            Command::Analyze | Command::TasksToIssues => refused("no file"),
             Command::Converge => refused("no file; new tasks go through speckit_converge"),
             Command::Implement => match within {
                 Some(within) if is_same(within, "tasks.md") => {
@@ -95,7 +95,7 @@ impl Guard {
                 files.push(self.constitution());
                 (files, Vec::new())
             }
-            Command::Analyze | Command::Converge => {
+            Command::Analyze | Command::Converge | Command::TasksToIssues => {
                 (vec![self.constitution()], self.feature.iter().cloned().collect())
             }
             Command::Implement => (feature(&["spec.md"]), feature(&["checklists"])),

@@ -17,6 +17,7 @@ mod fixture;
 mod gather;
 mod git;
 mod git_extension;
+mod github;
 mod guard;
 mod hold;
 mod hooks;
@@ -59,6 +60,7 @@ pub use git_extension::{
     Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
     exact_branch,
 };
+pub use github::{Repository, github_repository};
 pub use guard::{BackgroundWork, Change, ChangeWatch, Guard, SET_ASIDE, Snapshot, Touched};
 pub use hold::Hold;
 pub use hooks::{Hook, Hooks, When};
@@ -72,7 +74,7 @@ pub use prerequisites::{Need, check_needs, docs, needs_of, setup_plan, setup_tas
 pub use project::{Project, Variables};
 pub use prompt::{
     AnswerFacts, Aside, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts,
-    LimitFacts, PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
+    IssueFacts, LimitFacts, PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
 };
 pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_layers};
 pub use question::{Answer, Choice, Question};

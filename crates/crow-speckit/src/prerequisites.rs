@@ -29,7 +29,7 @@ pub fn needs_of(command: Command) -> Option<&'static [Need]> {
         Command::Checklist => Some(&[Need::Plan]),
         Command::Tasks => Some(&[Need::Plan, Need::Spec]),
         Command::Analyze | Command::Converge => Some(&[Need::Plan, Need::Spec, Need::Tasks]),
-        Command::Implement => Some(&[Need::Plan, Need::Tasks]),
+        Command::Implement | Command::TasksToIssues => Some(&[Need::Plan, Need::Tasks]),
     }
 }
 

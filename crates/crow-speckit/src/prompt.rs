@@ -12,8 +12,8 @@ use crate::SpeckitError;
 
 pub use built_in::{Aside, built_in};
 pub use facts::{
-    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, LimitFacts,
-    PathFacts, PhaseFacts, TaskFacts, TasksFacts,
+    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, IssueFacts,
+    LimitFacts, PathFacts, PhaseFacts, TaskFacts, TasksFacts,
 };
 
 /// Our longest prompt takes under a thousand steps; a thousand phases and a loop over them take about ten thousand.

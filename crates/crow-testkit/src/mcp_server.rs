@@ -41,6 +41,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// - `prompts`, `resources`: has some, and a tool `more-prompts`
 /// - `circle`: every page leads to itself; `storm`: says without end that its lists have changed, see its tool `lists`
 /// - `stray`: answers what nobody asked; `noisy`: complains at great length; `vast`: its tool `vast` says too much
+/// - `github`: its tools `list_issues` and `issue_write` take what those of GitHub take, and echo it
 /// - `asking`: its tool `ask` asks the client and tells what it answered
 ///
 /// # Panics
@@ -251,11 +252,18 @@ impl Server {
 }
 
 fn tool(name: &str) -> Value {
+    let parameters: &[&str] = match name {
+        "list_issues" => &["owner", "repo"],
+        "issue_write" => &["owner", "repo", "method", "title", "body"],
+        _ => &["text"],
+    };
+    let parameters: Map<String, Value> =
+        parameters.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
     json!({
         "name": name,
         "title": "Harmless",
         "description": format!("Does {name}."),
-        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "inputSchema": {"type": "object", "properties": parameters},
         "annotations": {"readOnlyHint": true},
     })
 }

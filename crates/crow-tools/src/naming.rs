@@ -56,6 +56,10 @@ impl Tool for Renamed {
         self.tool.server()
     }
 
+    fn name_there(&self) -> Option<&str> {
+        self.tool.name_there()
+    }
+
     fn only_reads(&self) -> bool {
         self.tool.only_reads()
     }

@@ -125,6 +125,14 @@ impl Tools {
         self.tools.iter().map(|tool| tool.spec().clone()).collect()
     }
 
+    /// Those of MCP servers: the server, the name that a tool has there, and how the model is told of it.
+    pub fn served(&self) -> Vec<(String, String, ToolSpec)> {
+        let served = self.tools.iter().filter_map(|tool| {
+            Some((tool.server()?.to_owned(), tool.name_there()?.to_owned(), tool.spec().clone()))
+        });
+        served.collect()
+    }
+
     /// Adds a tool under a name that is free.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), NameTaken> {
         let name = &tool.spec().name;

@@ -27,6 +27,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// What that server calls it.
+    fn name_there(&self) -> Option<&str> {
+        None
+    }
+
     /// Tells whether all it ever does is read what is on this machine: such a call may run though its arguments are
     /// in doubt.
     fn only_reads(&self) -> bool {

@@ -37,7 +37,11 @@ pub(super) fn check(
         Command::Plan => Ok(()),
         Command::Tasks => ground.page("tasks-template").map(drop),
         Command::Checklist => ground.page("checklist-template").map(drop),
-        Command::Clarify | Command::Analyze | Command::Implement | Command::Converge => Ok(()),
+        Command::Clarify
+        | Command::Analyze
+        | Command::Implement
+        | Command::Converge
+        | Command::TasksToIssues => Ok(()),
     }
 }
 
@@ -146,7 +150,8 @@ fn made(
             | Command::Tasks
             | Command::Analyze
             | Command::Implement
-            | Command::Converge,
+            | Command::Converge
+            | Command::TasksToIssues,
             _,
         ) => {}
     }

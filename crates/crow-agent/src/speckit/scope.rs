@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_core::{Call, Facets, Mode, Outcome, Part, Touch, Verdict};
+use crow_core::{Call, Facets, Mode, Outcome, Part, Status, Touch, Verdict};
 use crow_speckit::{BackgroundWork, Change, ChangeWatch, Command, Gap, Guard, Project, Touched};
 use crow_tools::Tool;
 
 use crate::run_turn::TurnCx;
+use crate::speckit::issues::IssueHome;
 use crate::speckit::record::off;
 use crate::undo::plain;
 
@@ -23,6 +24,8 @@ pub(crate) struct Scope {
     pub(super) tools: Vec<Arc<dyn Tool>>,
     /// The files that nobody may change meanwhile but the person.
     pub(super) watch: Arc<Mutex<ChangeWatch>>,
+    /// Where issues are made, in the step that makes some.
+    pub(super) issues: Option<IssueHome>,
 }
 
 impl Scope {
@@ -32,9 +35,12 @@ impl Scope {
     }
 
     /// Takes from what is allowed what the step is not for.
-    pub(crate) fn narrowed(&self, verdict: Verdict, (tool, touch): (&str, &Touch)) -> Verdict {
+    pub(crate) fn narrowed(&self, verdict: Verdict, (call, touch): (&Call, &Touch)) -> Verdict {
+        if let Some(why) = self.issues.as_ref().and_then(|home| home.refused(call, touch)) {
+            return Verdict::Deny(why);
+        }
         // A child would not be bound by what the step may write.
-        if GIVES_WORK.contains(&tool) && self.command != Command::Implement {
+        if GIVES_WORK.contains(&call.name.as_str()) && self.command != Command::Implement {
             return Verdict::Deny(format!("{} gives no work to others; do it yourself", self.command));
         }
         match (self.refused_write(touch), verdict) {
@@ -135,9 +141,18 @@ pub(crate) async fn begin_watching<'a>(cx: &TurnCx<'a>, call: &Call, facets: &Fa
 }
 
 /// Has the step look at its files again, and put back what the call may not change.
-pub(crate) async fn end_watching(cx: &TurnCx<'_>, watching: Option<&Scope>, outcome: Outcome) -> Outcome {
+pub(crate) async fn end_watching(
+    cx: &TurnCx<'_>,
+    (watching, call, facets): (Option<&Scope>, &Call, &Facets),
+    outcome: Outcome,
+) -> Outcome {
     match watching {
-        Some(scope) => scope.end_call(outcome, cx).await,
+        Some(scope) => {
+            if let Some(home) = scope.issues.as_ref().filter(|_| outcome.status == Status::Done) {
+                home.done(call, &facets.touch);
+            }
+            scope.end_call(outcome, cx).await
+        }
         None => outcome,
     }
 }

@@ -21,6 +21,7 @@ use crate::hooks::HookMarks;
 use crate::keeping::CallKeeper;
 use crate::run_turn::{Claimed, Conversation, TurnCx, run_turn, store_failure};
 use crate::speckit::ground::Ground;
+use crate::speckit::issues::IssueHome;
 use crate::speckit::record::{self, Record, off};
 use crate::speckit::report;
 use crate::speckit::scope::Scope;
@@ -150,6 +151,7 @@ impl Step<'_> {
     pub(super) async fn opening(&self, current: Vec<TaskFacts>) -> Result<Part, Failure> {
         let (source, mut facts) = (self.source.clone(), self.facts().await?);
         facts.tasks.current = current;
+        facts.issues = self.scope.issues.as_ref().map(IssueHome::facts).unwrap_or_default();
         let text = off(move || source.render(&facts)).await.map_err(failed)?;
         Ok(hidden(SpeckitPart::Step(self.command.as_str().to_owned()), text))
     }

@@ -25,7 +25,12 @@ pub(super) fn questions_max(command: Command) -> usize {
     match command {
         Command::Constitution | Command::Specify => 3,
         Command::Clarify | Command::Checklist => 5,
-        Command::Plan | Command::Tasks | Command::Analyze | Command::Implement | Command::Converge => 0,
+        Command::Plan
+        | Command::Tasks
+        | Command::Analyze
+        | Command::Implement
+        | Command::Converge
+        | Command::TasksToIssues => 0,
     }
 }
 
@@ -50,7 +55,8 @@ pub(super) fn of(
         | Command::Plan
         | Command::Checklist
         | Command::Tasks
-        | Command::Analyze => {}
+        | Command::Analyze
+        | Command::TasksToIssues => {}
     }
     tools
 }

@@ -25,6 +25,7 @@ use crate::speckit::converge;
 use crate::speckit::ground::Ground;
 use crate::speckit::hooking::{self, Moment};
 use crate::speckit::implement;
+use crate::speckit::issues::IssueHome;
 use crate::speckit::layout;
 use crate::speckit::record::{Record, off};
 use crate::speckit::report;
@@ -79,6 +80,15 @@ pub(super) async fn begin(
     for note in &ready.notes {
         note_to(cx, note);
     }
+    let issues = match (command, &ready.feature) {
+        (Command::TasksToIssues, Some(feature)) => {
+            match IssueHome::find(cx, &ground, (feature, &invocation.text)).await {
+                Ok(home) => Some(home),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        _ => None,
+    };
     if command == Command::Implement
         && let Some(end) = implement::gate(cx, &ready.feature, talk).await?
     {
@@ -102,10 +112,11 @@ pub(super) async fn begin(
         return Ok(Ok(TurnEnd::Cancelled));
     }
     ground.bind(cx, feature.as_ref(), Some(command)).await?;
-    let step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
+    let mut step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
+    step.scope.issues = issues;
     work(&step, talk, words).await
 }
 
@@ -172,7 +183,7 @@ fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError>
     if let Some(needs) = needs_of(command) {
         let (feature, origin) = ground.feature(asked.feature.as_deref())?;
         check_needs(&ground.project, &feature, needs)?;
-        if matches!(command, Command::Implement | Command::Converge) {
+        if matches!(command, Command::Implement | Command::Converge | Command::TasksToIssues) {
             tasks_are_ready(&feature, asked)?;
         }
         ready.notes.extend(report::on_origin(ground, &feature, origin));
@@ -203,7 +214,12 @@ fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitE
         let why = format!("every task is done; {} finds out what the code still lacks", Command::Converge);
         return Err(SpeckitError::Invalid(why));
     }
-    if command == Command::Implement && list.selection(&asked.text).is_some_and(|meant| meant.is_empty()) {
+    if command == Command::TasksToIssues && list.n_done() == list.tasks.len() {
+        let why = "every task is done, so there is nothing to make an issue of".to_owned();
+        return Err(SpeckitError::Invalid(why));
+    }
+    let takes_some = matches!(command, Command::Implement | Command::TasksToIssues);
+    if takes_some && list.selection(&asked.text).is_some_and(|meant| meant.is_empty()) {
         let why = format!(
             "no open task is meant by that; name others, or say {command} alone for all that are open"
         );
@@ -229,7 +245,7 @@ fn forbidden(
         (Command::Clarify, Some(feature)) => vec![feature.spec()],
         (Command::Plan, Some(feature)) => vec![feature.plan()],
         (Command::Tasks | Command::Implement | Command::Converge, Some(feature)) => vec![feature.tasks()],
-        (Command::Specify | Command::Checklist | Command::Analyze, _) => Vec::new(),
+        (Command::Specify | Command::Checklist | Command::Analyze | Command::TasksToIssues, _) => Vec::new(),
         (
             Command::Clarify | Command::Plan | Command::Tasks | Command::Implement | Command::Converge,
             None,
@@ -302,7 +318,8 @@ async fn stand<'a>(
     let clarified = feature.as_ref().filter(|_| command == Command::Clarify);
     let record = clarified.map(|feature| Record { spec: feature.spec() });
     let tools = tools::of(command, &desk, (cx.kit, cx.client, cx.session), record);
-    let scope = Scope { command, guard, desk, tools, watch: Arc::new(Mutex::new(watch)) };
+    let watch = Arc::new(Mutex::new(watch));
+    let scope = Scope { command, guard, desk, tools, watch, issues: None };
     Ok(Step { cx: *cx, ground, command, feature, text, scope, source })
 }
 
@@ -322,7 +339,8 @@ async fn work(
         return implemented(step, talk, words).await.map(Ok);
     }
     let before = step.baseline().await?;
-    let opening = step.opening(Vec::new()).await?;
+    let current = step.scope.issues.as_ref().map(|home| home.tasks.clone()).unwrap_or_default();
+    let opening = step.opening(current).await?;
     let end = step.turn(talk, vec![opening], words).await?;
     finish(step, talk, (end, before), words).await.map(Ok)
 }
@@ -370,6 +388,7 @@ async fn finish(
     }
     let is_whole = problems.is_empty();
     let (mut came_to, mut next) = (step.came_to(&before).await?, step.command.next());
+    came_to.extend(step.scope.issues.as_ref().map(IssueHome::line));
     if let Some(converged) = converged {
         came_to.push(converged.line);
         next = converged.next;
@@ -422,7 +441,7 @@ pub(super) fn repairs_max(command: Command) -> usize {
     match command {
         Command::Tasks | Command::Plan | Command::Constitution => 2,
         Command::Specify | Command::Clarify | Command::Checklist | Command::Converge => 1,
-        Command::Analyze | Command::Implement => 0,
+        Command::Analyze | Command::Implement | Command::TasksToIssues => 0,
     }
 }
 

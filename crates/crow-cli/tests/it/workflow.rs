@@ -7,6 +7,7 @@ mod converge;
 mod environment;
 mod extensions;
 mod implement;
+mod issues;
 mod scope;
 mod stage;
 mod stopped;

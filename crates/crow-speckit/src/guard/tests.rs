@@ -63,6 +63,7 @@ fn what_each_command_may_write() {
         ......... analyze
         w..w..www implement
         ......... converge
+        ......... taskstoissues
     "#]]
     .assert_eq(&shown);
     let refusal = guard(Command::Plan, &root).may_write(&root.join("src/a.rs")).unwrap_err();

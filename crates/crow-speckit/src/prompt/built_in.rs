@@ -14,6 +14,7 @@ pub fn built_in(command: Command) -> &'static str {
         Command::Analyze => include_str!("../../prompts/speckit_analyze.jinja2"),
         Command::Implement => include_str!("../../prompts/speckit_implement.jinja2"),
         Command::Converge => include_str!("../../prompts/speckit_converge.jinja2"),
+        Command::TasksToIssues => include_str!("../../prompts/speckit_taskstoissues.jinja2"),
     }
 }
 

@@ -33,6 +33,21 @@ pub struct Facts {
     pub problems: Vec<String>,
     /// What the person answered.
     pub answer: AnswerFacts,
+    /// Where issues are made.
+    pub issues: IssueFacts,
+}
+
+/// Where issues are made, and with which tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct IssueFacts {
+    /// Whose the repository is.
+    pub owner: String,
+    /// What it is called.
+    pub repo: String,
+    /// The tool that makes an issue.
+    pub write_tool: String,
+    /// The tool that lists issues; empty where there is none.
+    pub list_tool: String,
 }
 
 /// A feature, by its directory.

@@ -24,7 +24,14 @@ impl Server {
 
     /// The tools that only some servers have.
     pub(super) fn more_names(&self) -> impl Iterator<Item = &'static str> {
-        let names = [("prompts", "more-prompts"), ("storm", "lists"), ("asking", "ask"), ("vast", "vast")];
+        let names = [
+            ("prompts", "more-prompts"),
+            ("storm", "lists"),
+            ("asking", "ask"),
+            ("vast", "vast"),
+            ("github", "list_issues"),
+            ("github", "issue_write"),
+        ];
         names.into_iter().filter(|(word, _)| self.is(word)).map(|(_, name)| name)
     }
 

@@ -28,6 +28,10 @@ impl Tool for McpTool {
         Some(&self.server.name)
     }
 
+    fn name_there(&self) -> Option<&str> {
+        Some(&self.listed.name)
+    }
+
     // By the tool's name and as anything else: a title or a hint of the server's own could mislead who is asked.
     fn facets(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
         let (server, tool) = (self.server.name.clone(), self.listed.name.clone());

@@ -26,7 +26,7 @@ fn of_nothing() {
             < text[note-2] - there is no .specify/ yet; the first step makes what it needs⏎- the project has no feature yet⏎- new features go to .specify/specs⏎
             = end_turn
             > still /speckit templates
-            < text[note-3] Page templates:⏎- spec-template: Crow⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎
+            < text[note-3] Page templates:⏎- spec-template: Crow⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎- /speckit.taskstoissues: Crow⏎
             = end_turn
             > still /speckit use 001
             < text[note-4] There is no feature "001"; make one with /speckit.specify.⏎
@@ -71,7 +71,7 @@ fn of_a_feature_that_is_on_its_way() {
             < text[note-2] - new features go to .specify/specs⏎
             = end_turn
             > still /speckit templates
-            < text[note-3] Page templates:⏎- spec-template: this project's override⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎
+            < text[note-3] Page templates:⏎- spec-template: this project's override⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎- /speckit.taskstoissues: Crow⏎
             = end_turn
             > prompt /speckit use 2
             < text[note-4] Now at `.specify/specs/002-music`: spec⏎

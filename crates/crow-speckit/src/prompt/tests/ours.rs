@@ -6,7 +6,7 @@ use expect_test::{ExpectFile, expect_file};
 
 use crate::{
     AnswerFacts, Aside, ChecklistFacts, Command, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts,
-    LimitFacts, PathFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
+    IssueFacts, LimitFacts, PathFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
 };
 
 const FOLDER: &str = "specs/001-photo-albums";
@@ -68,6 +68,12 @@ fn albums(args: &str) -> Facts {
         },
         today: "2026-11-22".to_owned(),
         limits: LimitFacts { markers: 3, questions: 5, repairs: 2 },
+        issues: IssueFacts {
+            owner: "octo".to_owned(),
+            repo: "photos".to_owned(),
+            write_tool: "issue_write".to_owned(),
+            list_tool: "list_issues".to_owned(),
+        },
         ..Facts::default()
     }
 }
@@ -86,6 +92,11 @@ fn without_words_rules_or_documents_a_command_still_reads_well() {
         docs: Vec::new(),
         checklists: Vec::new(),
         constitution: ConstitutionFacts { state: ConstitutionState::Unfilled, text: String::new() },
+        issues: IssueFacts {
+            write_tool: "create_issue".to_owned(),
+            list_tool: String::new(),
+            ..albums("").issues
+        },
         ..albums(" \n")
     };
     for command in Command::ALL {

@@ -1,0 +1,111 @@
+//! Which repository on GitHub a project's remote names.
+
+use std::fmt;
+
+use crate::{Project, SpeckitError, git};
+
+/// The remote whose repository gets the issues.
+const REMOTE: &str = "origin";
+
+/// The hosts of GitHub; the last is for networks that let SSH through nowhere else.
+const HOSTS: [&str; 3] = ["github.com", "www.github.com", "ssh.github.com"];
+
+/// A repository on GitHub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// Whose it is.
+    pub owner: String,
+    /// What it is called.
+    pub name: String,
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.owner, self.name)
+    }
+}
+
+/// The repository that the project's remote names; an error that says what is wrong where it names none on GitHub.
+pub fn github_repository(project: &Project) -> Result<Repository, SpeckitError> {
+    let invalid = |why: String| Err(SpeckitError::Invalid(why));
+    let Some(address) = git::remote_address(project.root(), REMOTE) else {
+        return invalid(format!(
+            "issues go to the repository on GitHub that the remote {REMOTE} names, and this project has no such \
+             remote; add it with `git remote add {REMOTE} https://github.com/OWNER/REPO.git`"
+        ));
+    };
+    let Some((host, path)) = split(&address) else {
+        return invalid(format!(
+            "issues go to the repository on GitHub that the remote {REMOTE} names, and that names a folder; no issue \
+             is made"
+        ));
+    };
+    if !HOSTS.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+        return invalid(format!(
+            "the remote {REMOTE} is at {host:?} and not on GitHub; issues are made on GitHub only, so none is made"
+        ));
+    }
+    repository(path).map_or_else(
+        || invalid(format!("the remote {REMOTE} is on GitHub, but does not name OWNER/REPO there")),
+        Ok,
+    )
+}
+
+/// The host and the path of an address, without who signs in.
+fn split(address: &str) -> Option<(&str, &str)> {
+    let (place, path) = match address.split_once("://") {
+        Some((scheme, rest)) => {
+            let is_known = ["https", "http", "ssh", "git", "git+ssh"].contains(&scheme);
+            rest.split_once('/').filter(|_| is_known)?
+        }
+        None => address.split_once(':').filter(|(place, _)| !place.contains('/'))?,
+    };
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    (!host.is_empty()).then_some((host, path))
+}
+
+fn repository(path: &str) -> Option<Repository> {
+    let path = path.trim_matches('/');
+    let (owner, name) = path.strip_suffix(".git").unwrap_or(path).split_once('/')?;
+    let is_name = |name: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_letter)
+    };
+    (is_name(owner) && is_name(name)).then(|| Repository { owner: owner.to_owned(), name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(address: &str, expected: &str) {
+        let shown = match split(address) {
+            None => "no host".to_owned(),
+            Some((host, path)) => match repository(path) {
+                Some(repository) => format!("{host} {repository}"),
+                None => format!("{host} no repository"),
+            },
+        };
+        assert_eq!(shown, expected, "{address}");
+    }
+
+    #[test]
+    fn addresses_name_their_repository() {
+        check("https://github.com/octo/photos.git", "github.com octo/photos");
+        check("https://github.com/octo/photos/", "github.com octo/photos");
+        check("https://me:secret@github.com/octo/photos", "github.com octo/photos");
+        check("git@github.com:octo/photos.git", "github.com octo/photos");
+        check("github.com:octo/my.photos", "github.com octo/my.photos");
+        check("ssh://git@ssh.github.com:443/octo/photos.git", "ssh.github.com octo/photos");
+        check("https://github.com.example.org/octo/photos", "github.com.example.org octo/photos");
+        check("https://example.org/github.com/octo/photos", "example.org no repository");
+        check("https://github.com/octo", "github.com no repository");
+        check("https://github.com/octo/a b", "github.com no repository");
+        check("../photos.git", "no host");
+        check("/srv/github.com:octo/photos", "no host");
+        check("ext::sh -c x", "ext no repository");
+        check("file:///srv/photos", "no host");
+    }
+}
