@@ -1,5 +1,8 @@
 //! A database of the Python version in the configuration folder: its sessions are listed, load and go on.
 
+mod documents;
+mod folders;
+
 use std::fs;
 use std::path::Path;
 
