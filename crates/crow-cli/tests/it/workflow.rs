@@ -12,6 +12,7 @@ mod scope;
 mod stage;
 mod stopped;
 mod task_list;
+mod worktrees;
 
 use expect_test::Expect;
 

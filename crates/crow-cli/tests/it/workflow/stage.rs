@@ -5,6 +5,7 @@
 //! client: {…}              what the client offers; nothing without this line
 //! file PATH "TEXT"         a file of the project
 //! server NAME WORDS        an MCP server of the configuration, see `crow_testkit::mcp_server`
+//! repository               the project is a git repository with one commit of all that is laid out
 //! tasks LINE               a line of tasks.md
 //! windows                  the lines of tasks.md end as Windows ends them
 //! model: ANSWER            the model's next answer
@@ -111,6 +112,7 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
         write(world, name, text);
     }
     let (mut capabilities, mut tasks, mut end) = (json!({}), Vec::new(), "\n");
+    let mut is_repository = false;
     let (mut asides, mut servers) = (Vec::new(), serde_json::Map::new());
     for line in script.lines().map(str::trim) {
         if let Some(answer) = line.strip_prefix("model:") {
@@ -134,6 +136,8 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
             write(world, name, &text);
         } else if let Some(line) = line.strip_prefix("tasks") {
             tasks.push(line.trim_start());
+        } else if line == "repository" {
+            is_repository = true;
         } else if line == "windows" {
             end = "\r\n";
         } else {
@@ -148,7 +152,17 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
         let tasks: String = tasks.iter().map(|line| format!("{line}{end}")).collect();
         write(world, TASKS, &tasks);
     }
+    if is_repository {
+        commit_all(world);
+    }
     capabilities
+}
+
+#[expect(clippy::disallowed_methods, reason = "the repository is made as a person makes one")]
+fn commit_all(world: &World) {
+    let makes = "git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x";
+    let made = std::process::Command::new("sh").args(["-c", makes]).current_dir(world.project()).status();
+    assert!(made.expect("it runs").success());
 }
 
 fn named_text(words: &str) -> (&str, String) {
