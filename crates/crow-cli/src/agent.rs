@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    cli::RunWishes,
     failure::{Code, Exit},
     privacy,
     settings::{Environment, Settings, WarningKind},
@@ -36,13 +37,23 @@ pub(crate) fn about() -> About {
 pub(crate) struct Source {
     pub(crate) dir: PathBuf,
     pub(crate) env: Arc<Environment>,
+    /// What holds beside it.
+    pub(crate) wishes: RunWishes,
 }
 
 impl Source {
+    /// A source that nothing is added to.
+    pub(crate) fn of(dir: PathBuf, env: Environment) -> Self {
+        Self { dir, env: Arc::new(env), wishes: RunWishes::default() }
+    }
+
     /// Reads the configuration and opens the database.
     pub(crate) async fn load(self) -> Result<Kit, Failure> {
         let read = tokio::task::spawn_blocking(move || {
-            let (settings, warnings) = Settings::load(&self.dir, &self.env)?;
+            let (mut settings, warnings) = Settings::load(&self.dir, &self.env)?;
+            let RunWishes { allow, max_turns, output_format: _ } = self.wishes;
+            settings.rules.allow.extend(allow);
+            settings.requests_max = max_turns.unwrap_or(settings.requests_max);
             for warning in warnings.iter().filter(|warning| warning.kind == WarningKind::Odd) {
                 tracing::warn!("{warning}");
             }

@@ -1,5 +1,6 @@
 //! The command line, as it is typed. Decides nothing.
 
+mod run;
 mod speckit;
 
 use std::{ffi::OsStr, net::SocketAddr, path::PathBuf};
@@ -10,6 +11,7 @@ use clap::{
 };
 use crow_core::Mode;
 
+pub(crate) use self::run::{OutputFormat, RunWishes};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand};
 use crate::{inspect::Form, sessions::Age, socket::Place};
 
@@ -214,6 +216,8 @@ pub(crate) struct RunArgs {
     /// Print one JSON event a line
     #[arg(short, long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) wishes: RunWishes,
 }
 
 /// How to set up.

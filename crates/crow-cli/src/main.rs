@@ -35,7 +35,6 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
 };
 
 use clap::{CommandFactory, Parser};
@@ -45,7 +44,7 @@ use crow_store::Timestamp;
 use crate::{
     agent::Source,
     came_over::Copies,
-    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs, ModelsArgs},
+    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs, ModelsArgs, RunArgs},
     failure::{Code, Exit},
     init::{Outside, USUAL_PLACES},
     log::Volume,
@@ -88,14 +87,12 @@ fn run(cli: Cli) -> Result<(), Exit> {
         }
         Command::Acp(AcpArgs { set_up: false, listen, token_file }) => {
             log::start(&dir, volume);
-            agent::serve(Source { dir, env: Arc::new(env) }, listen.as_ref(), token_file.as_deref())?;
+            agent::serve(Source::of(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
         Command::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
         Command::Run(args) => {
             log::start(&dir, volume);
-            let settings = load(&dir, &env)?;
-            let (_copies, source) = (Copies::beside(&settings.database), Source { dir, env: Arc::new(env) });
-            run::run(args, &settings, source, &current_dir()?)?;
+            prompt(args, dir, env)?;
         }
         Command::Demo => demo::run(run::screen(), demo::pace(), &mut out)?,
         Command::Mcp(args) => {
@@ -132,6 +129,13 @@ fn run(cli: Cli) -> Result<(), Exit> {
         Command::Completions { shell } => completions(shell, &mut out)?,
     }
     Ok(out.flush()?)
+}
+
+fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), Exit> {
+    let settings = load(&dir, &env)?;
+    let _copies = Copies::beside(&settings.database);
+    let source = Source { wishes: args.wishes.clone(), ..Source::of(dir, env) };
+    run::run(args, &settings, source, &current_dir()?)
 }
 
 fn sign_in_to(server: &str, forget: bool, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {

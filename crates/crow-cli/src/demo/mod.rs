@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::model::{Pace, ScriptedModel};
 use crate::{
     agent,
-    cli::RunArgs,
+    cli::{RunArgs, RunWishes},
     failure::{Code, Exit},
     run::{self, Onward, Plan, Speaker},
     settings::{RepositoryReader, Settings},
@@ -82,6 +82,7 @@ async fn show(
     say.flush()?;
     let settings = Arc::new(settings(home, model.base_url()));
     let args = RunArgs {
+        wishes: RunWishes::default(),
         prompt: None,
         interactive: false,
         session: None,

@@ -9,9 +9,19 @@ use serde_json::{Value, json};
 use super::{Onward, Speaker};
 use crate::money;
 
+/// Which events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// All of them.
+    Events,
+    /// How each turn ended.
+    Results,
+}
+
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
     out: W,
+    shown: Shown,
     session: String,
     /// What the model said last in the turn, which is its answer.
     text: String,
@@ -20,11 +30,15 @@ pub(super) struct JsonLines<W> {
 }
 
 impl<W: Write> JsonLines<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self { out, session: String::new(), text: String::new(), outcome: None }
+    pub(super) fn new(out: W, shown: Shown) -> Self {
+        Self { out, shown, session: String::new(), text: String::new(), outcome: None }
     }
 
     fn line(&mut self, event: &Value) -> io::Result<()> {
+        let is_end = event["type"] == "result" || event["type"] == "error";
+        if self.shown == Shown::Results && !is_end {
+            return Ok(());
+        }
         writeln!(self.out, "{event}")?;
         self.out.flush()
     }

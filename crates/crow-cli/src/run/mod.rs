@@ -27,11 +27,17 @@ use crow_acp::{Abilities, Heard, Hello, Lines, StopReason};
 use crow_core::{Failure, FailureKind, Mode, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
-use self::{driver::Driver, json::JsonLines, plain::plain, screen::Screen, signals::Signals};
+use self::{
+    driver::Driver,
+    json::{JsonLines, Shown},
+    plain::plain,
+    screen::Screen,
+    signals::Signals,
+};
 use crate::{
     agent::{self, Source},
     agents::{self, Place},
-    cli::RunArgs,
+    cli::{OutputFormat, RunArgs},
     failure::{Code, Exit},
     settings::Settings,
 };
@@ -60,9 +66,11 @@ pub(crate) fn run(mut args: RunArgs, settings: &Settings, source: Source, here: 
         let exit = Exit::new(Code::Usage, "there is no prompt");
         return Err(exit.with_hint("give one as an argument, with -f FILE, or use -i to type"));
     }
-    let speaker: Box<dyn Speaker> = match args.json {
-        true => Box::new(JsonLines::new(io::stdout())),
-        false => screen(),
+    let speaker: Box<dyn Speaker> = match args.wishes.output_format {
+        Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), Shown::Events)),
+        Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), Shown::Results)),
+        None if args.json => Box::new(JsonLines::new(io::stdout(), Shown::Events)),
+        Some(OutputFormat::Text) | None => screen(),
     };
     let plan = Plan { args, cwd, first, speaker, onward: Onward::Stored };
     let runtime = agent::runtime()?;

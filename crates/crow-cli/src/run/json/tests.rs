@@ -6,7 +6,7 @@ use super::*;
 #[track_caller]
 fn check(say: impl FnOnce(&mut JsonLines<&mut Vec<u8>>) -> io::Result<()>, expected: &Expect) {
     let mut written = Vec::new();
-    let mut lines = JsonLines::new(&mut written);
+    let mut lines = JsonLines::new(&mut written, Shown::Events);
     lines.session(&SessionId::new("brave-otter")).unwrap();
     say(&mut lines).unwrap();
     expected.assert_eq(&String::from_utf8(written).unwrap());

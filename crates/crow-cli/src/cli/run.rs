@@ -1,0 +1,33 @@
+//! What `crow-cli run` is told for one run only. Decides nothing.
+
+use clap::{Args, ValueEnum};
+use crow_core::Rule;
+
+/// What holds for this run, beside the configuration.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunWishes {
+    /// Allow what this rule covers without asking, as `permissions.allow` does; may be given more than once
+    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "agent")]
+    pub(crate) allow: Vec<Rule>,
+    /// End a turn after this many requests to the model
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "agent")]
+    pub(crate) max_turns: Option<u32>,
+    /// How to print: `text`, one document with the result as `json`, or each event as a line of `stream-json`, which is `-j`
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) output_format: Option<OutputFormat>,
+}
+
+/// How a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    Text,
+    /// One JSON document with the result
+    Json,
+    /// One JSON event a line
+    StreamJson,
+}
+
+fn rule(text: &str) -> Result<Rule, String> {
+    Rule::parse(text).map_err(|bad| format!("the rule {bad}"))
+}
