@@ -1,15 +1,16 @@
 //! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
 //! each result on disk before it is shown.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use crow_acp::{Answered, Answers, ClientTerminal, Form, Formed, Lasting, Question, Subject};
 use crow_core::{
-    Approval, Call, Confinement, Content, Entry, Facets, Failure, GrantOffer, Grants, Mode, Outcome, Prints,
-    SandboxSupport, Status, ToolKind, Touch, Update, Verdict, waits_for,
+    Approval, Call, CallId, Confinement, Content, Entry, Facets, Failure, GrantOffer, Grants, Mode, Outcome,
+    Prints, SandboxSupport, Status, ToolKind, Touch, Update, Verdict, waits_for,
 };
 use crow_tools::{PermissionPolicy, PolicySources, Progress, ToolCx, Tools};
 use futures_util::StreamExt;
@@ -26,7 +27,7 @@ use crate::run_turn::{Claimed, Conversation, TurnCx};
 use crate::speckit::{begin_watching, end_watching};
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
-const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
+pub(crate) const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
 const CUT: &str = "not run: the turn was cancelled";
 const REFUSED: &str = "not run: the person refused it";
 const WAITS_FOR_WORDS: &str =
@@ -45,7 +46,7 @@ pub(crate) async fn run_calls(
     }
     let runs = facets.iter().any(|facets| matches!(facets.touch, Touch::Runs(_)));
     let support = if runs { tools.sandbox_support().await } else { SandboxSupport::Full };
-    let gate = Gate::new(cx, talk, support);
+    let gate = Gate::new(cx, tools, calls, talk, support);
     let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
     for (index, call) in calls.iter().enumerate() {
@@ -172,6 +173,7 @@ async fn run_call(
             cx.client.tell(cx.session, Update::Terminal { call: call.id, id });
             show(Shown::InTerminal(terminal));
         }
+        Progress::Unheld => show(Shown::AsContent),
     };
     let keeper = CallKeeper::new(cx, gate.turn, call.id);
     let tool_cx = ToolCx {
@@ -190,17 +192,16 @@ async fn run_call(
         Ok(approval) => {
             let begins = || Update::CallChanged { call: call.id, status: Status::Running, content: None };
             cx.client.tell(cx.session, begins());
-            let confinement = gate.confinement(cx, call, facets, approval);
             let watching = begin_watching(cx, call, facets).await;
-            let outcome = tools.run(call, ToolCx { confinement, ..tool_cx }).await;
-            let outcome = match gate.after(cx, (call, facets), confinement, outcome).await {
+            let ran = hold::run_held(cx, tools, call, (facets, tool_cx), (gate, approval)).await;
+            let outcome = match gate.after(cx, (call, facets), ran).await {
                 After::Over(outcome) => outcome,
                 After::Again => {
                     cx.client.tell(cx.session, begins());
                     // What it printed the first time has ended for the client.
                     show(Shown::AsContent);
                     let progress = |what: Progress| match what {
-                        Progress::Shows(_) | Progress::Terminal(_) => progress(what),
+                        Progress::Shows(_) | Progress::Terminal(_) | Progress::Unheld => progress(what),
                         Progress::Printed(_) | Progress::Exited { .. } => {}
                     };
                     let again = ToolCx { progress: &progress, ..tool_cx };
@@ -219,7 +220,12 @@ async fn run_call(
 pub(crate) struct Gate {
     /// One question at a time: an answer may cover the next one.
     pub(crate) asking: Mutex<()>,
-    pub(crate) policy: PermissionPolicy,
+    /// The policy for what runs on this machine.
+    pub(crate) local_policy: PermissionPolicy,
+    /// The same where nothing can be held, made when it turns out that nothing can in the client's terminals.
+    policy_without_sandbox: OnceLock<PermissionPolicy>,
+    /// Calls that run commands in those.
+    in_client: HashSet<CallId>,
     pub(crate) told: Told,
     pub(crate) settings: Arc<KitSettings>,
     /// The person rejected a call and says what to do instead with the next prompt.
@@ -229,22 +235,44 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn new(cx: &TurnCx<'_>, talk: &mut Conversation, support: SandboxSupport) -> Self {
+    fn new(
+        cx: &TurnCx<'_>,
+        tools: &Tools,
+        calls: &[Call],
+        talk: &mut Conversation,
+        support: SandboxSupport,
+    ) -> Self {
+        let client = cx.client.abilities();
+        let in_client = calls.iter().filter(|call| tools.runs_in_client(call, cx.workspace, client));
         Self {
+            in_client: in_client.map(|call| call.id).collect(),
+            policy_without_sandbox: OnceLock::new(),
             asking: Mutex::default(),
             told: std::mem::take(&mut talk.told),
-            policy: policy(cx, support),
+            local_policy: policy(cx, support),
             settings: cx.kit.settings(),
             waits_for_words: AtomicBool::new(false),
             turn: talk.turn,
         }
     }
 
+    /// The policy that a call is judged by: where its command runs, nothing may be able to hold it.
+    pub(crate) fn policy(&self, cx: &TurnCx<'_>, call: &Call) -> &PermissionPolicy {
+        match cx.workspace.no_client_sandbox() {
+            Some(why) if self.in_client.contains(&call.id) => self.policy_without_sandbox.get_or_init(|| {
+                let reason = format!("in the client's terminal there is none: {why}");
+                policy(cx, SandboxSupport::None { reason })
+            }),
+            Some(_) | None => &self.local_policy,
+        }
+    }
+
     /// Tells whether a call changes files of the session's folders and nothing else.
     fn is_inside(&self, facets: &Facets) -> bool {
         let Touch::Writes(paths) = &facets.touch else { return false };
-        let is_in_root =
-            |path: &String| self.policy.work_roots().iter().any(|root| Path::new(path).starts_with(root));
+        let is_in_root = |path: &String| {
+            self.local_policy.work_roots().iter().any(|root| Path::new(path).starts_with(root))
+        };
         paths.iter().all(is_in_root)
     }
 
@@ -260,7 +288,8 @@ impl Gate {
     }
 
     fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
-        let verdict = self.policy.evaluate(mode(cx, facets), &cx.approvals.granted(), &call.name, facets);
+        let policy = self.policy(cx, call);
+        let verdict = policy.evaluate(mode(cx, facets), &cx.approvals.granted(), &call.name, facets);
         match cx.scope {
             Some(scope) => scope.narrowed(verdict, (call, &facets.touch)),
             None => verdict,
@@ -269,7 +298,7 @@ impl Gate {
 
     /// Tells who approved a call that needs no question.
     fn approval(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Approval {
-        self.policy.approval(mode(cx, facets), &cx.approvals.granted(), &call.name, facets)
+        self.policy(cx, call).approval(mode(cx, facets), &cx.approvals.granted(), &call.name, facets)
     }
 
     fn waits_for_words(&self) -> bool {
@@ -329,7 +358,7 @@ fn judged(cx: &TurnCx<'_>, mode: Mode, tool: &str, touch: Touch) -> Verdict {
 }
 
 /// Finds out whether a call may run, and who says so; the other side is what came of it instead.
-async fn permit(
+pub(crate) async fn permit(
     cx: &TurnCx<'_>,
     tools: &Tools,
     call: &Call,

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Answered, Answers, Question, Subject};
 use crow_core::{Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
+use crow_tools::{Progress, ToolCx, Tools};
 
-use crate::calls::Gate;
+use crate::calls::{Gate, MOVED, permit};
 use crate::run_turn::TurnCx;
 
 const WHY_AGAIN: &str =
@@ -21,9 +22,53 @@ pub(crate) enum After {
     Again,
 }
 
-/// Whether a session's person knows what the sandbox does not do here.
+/// Whether a session's person knows what the sandbox does not do.
 #[derive(Debug, Default)]
-pub(crate) struct Told(AtomicBool);
+pub(crate) struct Told {
+    here: AtomicBool,
+    in_client: AtomicBool,
+}
+
+/// How a call was held, and what came of it.
+pub(crate) struct Ran {
+    pub(crate) confinement: Confinement,
+    pub(crate) outcome: Outcome,
+}
+
+/// Runs a call that was approved. Where a command was to be held and nothing can hold it in the client's terminals, the
+/// call is judged once more, as where there is no sandbox.
+pub(crate) async fn run_held(
+    cx: &TurnCx<'_>,
+    tools: &Tools,
+    call: &Call,
+    (facets, tool_cx): (&Facets, ToolCx<'_>),
+    (gate, approval): (&Gate, Approval),
+) -> Ran {
+    let confinement = gate.confinement(cx, call, facets, approval);
+    let is_unheld = AtomicBool::new(false);
+    let progress = |what: Progress| {
+        is_unheld.fetch_or(matches!(what, Progress::Unheld), Ordering::Relaxed);
+        (tool_cx.progress)(what);
+    };
+    let outcome = tools.run(call, ToolCx { confinement, progress: &progress, ..tool_cx }).await;
+    if !is_unheld.load(Ordering::Relaxed) {
+        return Ran { confinement, outcome };
+    }
+    gate.tell_of_client(cx);
+    let approval = match permit(cx, tools, call, (facets, tool_cx), gate).await {
+        Ok(_) if tools.facets(call, cx.workspace).touch != facets.touch => Err(Outcome::failed(MOVED)),
+        permitted => permitted,
+    };
+    let confinement = Confinement::Free;
+    match approval {
+        Ok(approval) => {
+            let confinement = gate.confinement(cx, call, facets, approval);
+            let outcome = tools.run(&afresh(call), ToolCx { confinement, ..tool_cx }).await;
+            Ran { confinement, outcome }
+        }
+        Err(outcome) => Ran { confinement, outcome },
+    }
+}
 
 impl Gate {
     /// Tells how a call is held.
@@ -38,7 +83,7 @@ impl Gate {
             return Confinement::Free;
         }
         let mode = cx.standing.borrow().mode;
-        let confinement = self.policy.confinement(mode, approval);
+        let confinement = self.policy(cx, call).confinement(mode, approval);
         tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
         confinement
     }
@@ -49,10 +94,23 @@ impl Gate {
         let is_held = self.settings.sandbox.confinement(mode, Approval::Law) != Confinement::Free;
         if matches!(facets.touch, Touch::Runs(_))
             && is_held
-            && let Some(description) = self.policy.sandbox_rules().support.description()
-            && !self.told.0.swap(true, Ordering::Relaxed)
+            && let Some(description) = self.local_policy.sandbox_rules().support.description()
+            && !self.told.here.swap(true, Ordering::Relaxed)
         {
             let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
+            cx.client.tell(cx.session, Update::Notice(sentence));
+        }
+    }
+
+    /// Tells the person once that nothing can be held in the client's terminals.
+    fn tell_of_client(&self, cx: &TurnCx<'_>) {
+        if let Some(why) = cx.workspace.no_client_sandbox()
+            && !self.told.in_client.swap(true, Ordering::Relaxed)
+        {
+            let sentence = format!(
+                "Note: there is no sandbox for commands in this client's terminals: {why}. Unapproved commands ask first; \
+                 those that only read or edit inside the project run there without it."
+            );
             cx.client.tell(cx.session, Update::Notice(sentence));
         }
     }
@@ -63,8 +121,7 @@ impl Gate {
         &self,
         cx: &TurnCx<'_>,
         (call, facets): (&Call, &Facets),
-        held: Confinement,
-        outcome: Outcome,
+        Ran { confinement: held, outcome }: Ran,
     ) -> After {
         let network = self.settings.network;
         let is_suspected = outcome.status == Status::Failed && held.is_suspected(network, &said(&outcome));

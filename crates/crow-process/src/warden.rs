@@ -129,6 +129,16 @@ impl Warden {
         (self.program(), orders.spell())
     }
 
+    /// What to start to find out whether commands can be held elsewhere; [`Self::cannot_hold`] reads what it says.
+    pub fn probe(&self) -> (String, Vec<String>) {
+        (self.program(), vec![WORD.to_owned(), PROBE.to_owned()])
+    }
+
+    /// Reads what a [`Self::probe`] said: why no command can be held there, `None` when one can.
+    pub fn cannot_hold(said: &str) -> Option<&str> {
+        probe::cannot_hold(said)
+    }
+
     /// An update may have replaced or removed the file that we run from, the system still has it.
     fn program(&self) -> String {
         match self.exe.to_str() {

@@ -17,6 +17,7 @@ mod terminals;
 mod tests;
 
 pub use editor::{Editor, Odd};
+pub use terminals::Lost;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};

@@ -32,6 +32,7 @@
 //! > withdraw                    takes the last prompt back
 //! > buffer NAME "TEXT"          changes a file in the editor without saving it
 //! > odd METHOD WAY              answers the next METHOD badly: error, null, twice, late, silence
+//! > lost HOW                    the editor's machine has no warden: refused, not-found
 //! ```
 #![expect(
     clippy::expect_used,
@@ -47,7 +48,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answered, FakeClient, Odd, World, names};
+use crate::client::{Answered, FakeClient, Lost, Odd, World, names};
 use crate::{Answer, ModelServer, Script};
 
 /// Plays a script with the real binary and gives the transcript.
@@ -156,6 +157,10 @@ impl Stage<'_> {
             "odd" => {
                 let (method, way) = rest.split_once(' ').expect("> odd METHOD WAY");
                 self.client.editor.misbehave(method, Odd::parse(way).expect("a way to answer badly"));
+            }
+            "lost" => {
+                let lost = if rest == "refused" { Lost::Refused } else { Lost::NotFound };
+                self.client.editor.lose_wardens(lost);
             }
             _ => {
                 self.client.say(line);

@@ -77,6 +77,15 @@ impl Tool for Renamed {
         self.tool.prints_live(arguments, workspace, client)
     }
 
+    fn runs_in_client(
+        &self,
+        arguments: &Map<String, Value>,
+        workspace: &Workspace,
+        client: Abilities,
+    ) -> bool {
+        self.tool.runs_in_client(arguments, workspace, client)
+    }
+
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
         self.tool.preview(arguments, cx)
     }

@@ -177,6 +177,12 @@ impl Tools {
         tool.prints_live(&arguments, workspace, client)
     }
 
+    /// Tells whether a call runs a command in a terminal of such a client.
+    pub fn runs_in_client(&self, call: &Call, workspace: &Workspace, client: Abilities) -> bool {
+        let Some(tool) = self.find(&call.name) else { return false };
+        fitting(tool, call).is_ok_and(|arguments| tool.runs_in_client(&arguments, workspace, client))
+    }
+
     /// Shows what a call would change; a call that cannot be done at all has its outcome already.
     pub async fn preview(&self, call: &Call, cx: ToolCx<'_>) -> Result<Vec<Content>, Outcome> {
         let Some(tool) = self.find(&call.name) else { return Ok(Vec::new()) };

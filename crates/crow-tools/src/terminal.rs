@@ -1,6 +1,7 @@
 //! `terminal`: a shell command in the working folder, and the jobs that some of them become.
 
 mod folder;
+mod held;
 mod here;
 mod in_client;
 mod jobs;
@@ -161,6 +162,20 @@ impl Tool for Terminal {
                 Some(start.folder(workspace))
             }
             Ok(_) | Err(_) => None,
+        }
+    }
+
+    fn runs_in_client(
+        &self,
+        arguments: &Map<String, Value>,
+        _workspace: &Workspace,
+        client: Abilities,
+    ) -> bool {
+        match Act::read(arguments) {
+            Ok(Act::Start(start) | Act::Reset { then: Some(start), .. }) => {
+                self.route(&start, client) == Route::Client
+            }
+            Ok(_) | Err(_) => false,
         }
     }
 

@@ -51,6 +51,16 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Tells whether a call runs a command in a terminal of such a client.
+    fn runs_in_client(
+        &self,
+        _arguments: &Map<String, Value>,
+        _workspace: &Workspace,
+        _client: Abilities,
+    ) -> bool {
+        false
+    }
+
     /// Shows what it would change, for whoever decides. The arguments fit the schema.
     fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Previewing<'a> {
         Box::pin(async { Ok(Vec::new()) })
@@ -71,7 +81,7 @@ pub struct ToolCx<'a> {
     pub touch: &'a Touch,
     /// Which call it is, where it belongs to a conversation.
     pub call: Option<CallId>,
-    /// How its commands are held.
+    /// How its commands are held. In a terminal of the client one that is free has nothing around it.
     pub confinement: Confinement,
     /// Stops the call.
     pub cut: &'a CancellationToken,
@@ -159,6 +169,9 @@ pub enum Progress {
     },
     /// It runs in this terminal of the client, to be kept until its result was shown.
     Terminal(Arc<ClientTerminal>),
+    /// It did not run: it was to be held, and in the client's terminals nothing can be; see
+    /// [`Workspace::no_client_sandbox`].
+    Unheld,
 }
 
 /// Why a call was not done, as a sentence for the model.

@@ -7,7 +7,7 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use crow_core::visible;
@@ -35,6 +35,8 @@ pub struct Workspace {
     seen: Mutex<HashMap<PathBuf, Stamp>>,
     jobs: Arc<Jobs>,
     readers: Arc<Semaphore>,
+    /// Why no command can be held in the client's terminals, once one could not.
+    no_client_sandbox: Arc<OnceLock<String>>,
 }
 
 /// The state of a file, by its content: a new time alone is no change.
@@ -75,13 +77,25 @@ impl Workspace {
             seen: Mutex::default(),
             jobs: Arc::default(),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
+            no_client_sandbox: Arc::default(),
         }
     }
 
     /// Goes on with the jobs of another workspace of the same session. The last one that is dropped ends them.
     #[must_use]
     pub fn with_jobs_of(self, other: &Self) -> Self {
-        Self { jobs: other.jobs.clone(), ..self }
+        Self { jobs: other.jobs.clone(), no_client_sandbox: other.no_client_sandbox.clone(), ..self }
+    }
+
+    /// Why no command can be held in the client's terminals; `None` as long as none had to be that could not.
+    pub fn no_client_sandbox(&self) -> Option<&str> {
+        self.no_client_sandbox.get().map(String::as_str)
+    }
+
+    /// Notes that a command could not be held in the client's terminals. The first reason stays.
+    pub(crate) fn lacks_client_sandbox(&self, why: String) {
+        // Two commands may find it out at the same time.
+        let _ = self.no_client_sandbox.set(why);
     }
 
     /// The commands that run on behind the session's calls.

@@ -3,6 +3,7 @@
 
 mod clients;
 mod going_on;
+mod in_client;
 mod leaked;
 mod messages;
 mod responses;

@@ -37,9 +37,13 @@ fn with_secrets(words: &[&str]) -> Command {
 }
 
 fn world(model: &ModelServer) -> World {
+    world_with(model, "mode: auto, sandbox: off")
+}
+
+fn world_with(model: &ModelServer, permissions: &str) -> World {
     let world = World::new(model.base_url());
     world.configure(&format!(
-        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto, sandbox: off }}\n",
+        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ {permissions} }}\n",
         model.base_url()
     ));
     world
@@ -108,17 +112,27 @@ fn no_command_in_a_terminal_of_the_client_gets_a_key() {
         command.env("PROVIDER_LOGIN", "x").env("MY_FORGE_TOKEN", "x").env("VISIBLE", "yes");
         let output = command.output().await.expect("it runs");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0\nVISIBLE=yes\nover\n");
-        let call = json!({"command": "tr '\\0' ' ' < /proc/$PPID/cmdline; echo over"});
-        let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
-        let world = world(&model);
-        let mut client = FakeClient::start_command(with_secrets(&["acp"]), &world.home());
-        client.hello(json!({"terminal": true})).await.expect("the agent says hello");
-        let session = client.new_session(&world.project()).await;
-        let id = client.prompt(&session, "go").await;
-        client.answer_to(id).await.expect("the turn ends");
-        let told = told(&model);
-        assert!(told.contains("--hide-secrets --hide PROVIDER_LOGIN"), "{told}");
+        let call = json!({"command": "env | grep -e LOGIN -e DEEPSEEK; tr '\\0' ' ' < /proc/$PPID/cmdline; echo over"});
+        let freely = told_in_terminal(&call, "mode: auto, sandbox: off").await;
+        let is_emptied =
+            ["DEEPSEEK_KEY=\\n", "PROVIDER_LOGIN=\\n"].iter().all(|empty| freely.contains(empty));
+        assert!(is_emptied && !freely.contains("sandbox-exec"), "{freely}");
+        let held = told_in_terminal(&call, "mode: auto").await;
+        assert!(!held.contains("_KEY=") && !held.contains("LOGIN="), "{held}");
+        assert!(held.contains("--hide-secrets --hide PROVIDER_LOGIN"), "{held}");
     });
+}
+
+/// What a command says in a terminal of the client.
+async fn told_in_terminal(call: &Value, permissions: &str) -> String {
+    let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
+    let world = world_with(&model, permissions);
+    let mut client = FakeClient::start_command(with_secrets(&["acp"]), &world.home());
+    client.hello(json!({"terminal": true})).await.expect("the agent says hello");
+    let session = client.new_session(&world.project()).await;
+    let id = client.prompt(&session, "go").await;
+    client.answer_to(id).await.expect("the turn ends");
+    told(&model)
 }
 
 /// What somebody else finds of a running server.

@@ -117,6 +117,13 @@ fn support(report: &str, version: i64) -> SandboxSupport {
     }
 }
 
+/// Reads a report from somewhere else: why nothing works there, `None` when something does.
+pub(crate) fn cannot_hold(report: &str) -> Option<&str> {
+    let report = report.trim();
+    let works = report == WHOLE || report.starts_with(WITHOUT);
+    (!works).then(|| report.strip_prefix(NOTHING).unwrap_or(report))
+}
+
 /// Says why there is no mount name space, and what to do.
 fn cause(why: &str) -> String {
     let is_root = geteuid().is_root();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::terminals::Terminals;
+use super::terminals::{Lost, Terminals};
 
 /// What must be offered before it may be called, by the beginning of the method.
 const OFFERS: [(&str, &str); 4] = [
@@ -97,6 +97,11 @@ impl Editor {
         self.misshapen.insert(method.to_owned(), result);
     }
 
+    /// From now on its machine has no warden.
+    pub fn lose_wardens(&mut self, lost: Lost) {
+        self.terminals.lose_wardens(lost);
+    }
+
     pub(crate) fn take_misshapen(&mut self, method: &str) -> Option<Value> {
         self.misshapen.remove(method)
     }
@@ -175,13 +180,10 @@ impl Editor {
             }
             "fs/write_text_file" => (format!("> fs write {}", path.display()), self.write(path, params)),
             "terminal/create" => match self.terminals.create(params) {
-                Ok((id, command)) => {
+                (Ok(id), command) => {
                     (format!("> terminal create {id}: {command}"), Ok(json!({"terminalId": id})))
                 }
-                Err(why) => {
-                    let command = params["command"].as_str().unwrap_or_default();
-                    (format!("> terminal create {command}"), Err(error(-32603, &why)))
-                }
+                (Err(why), command) => (format!("> terminal create {command}"), Err(error(-32603, &why))),
             },
             "terminal/kill" => (format!("> terminal kill {id}"), known(self.terminals.kill(id))),
             "terminal/release" => (format!("> terminal release {id}"), known(self.terminals.release(id))),

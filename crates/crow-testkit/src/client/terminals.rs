@@ -21,6 +21,9 @@ const OUTPUT_MAX: usize = 16 * 1024 * 1024;
 /// What is ended with a program is gone within milliseconds; whatever else holds its output keeps nobody waiting.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// The first argument of a warden.
+const WARDEN: &str = "sandbox-exec";
+
 /// Bytes read at a time.
 const READ_LEN: usize = 8 * 1024;
 
@@ -31,6 +34,17 @@ pub(crate) struct Terminals {
     open: BTreeMap<String, Terminal>,
     /// What those that were released showed last.
     shown: BTreeMap<String, String>,
+    /// How a warden is missing on the editor's machine.
+    lost: Option<Lost>,
+}
+
+/// How a program is missing on the editor's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// No terminal opens for it.
+    Refused,
+    /// A shell says so.
+    NotFound,
 }
 
 #[derive(Debug)]
@@ -51,15 +65,32 @@ pub(crate) struct Seen {
 
 impl Terminals {
     pub(crate) fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), open: BTreeMap::new(), shown: BTreeMap::new() }
+        Self { home: home.to_owned(), open: BTreeMap::new(), shown: BTreeMap::new(), lost: None }
     }
 
-    /// Starts a command; gives its id and how it is spelled, or why not.
-    pub(crate) fn create(&mut self, params: &Value) -> Result<(String, String), String> {
+    pub(crate) fn lose_wardens(&mut self, lost: Lost) {
+        self.lost = Some(lost);
+    }
+
+    /// Starts a command; gives its id, or why not, and how it is spelled.
+    pub(crate) fn create(&mut self, params: &Value) -> (Result<String, String>, String) {
         let words: Vec<&str> =
             params["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let spelled = spelled(params["command"].as_str().unwrap_or_default(), &words);
+        (self.start(params, &words, spelled.clone()), spelled)
+    }
+
+    fn start(&mut self, params: &Value, words: &[&str], spelled: String) -> Result<String, String> {
         let mut command = Command::new(params["command"].as_str().unwrap_or_default());
-        command.args(&words);
+        command.args(words);
+        match self.lost.filter(|_| words.first() == Some(&WARDEN)) {
+            Some(Lost::Refused) => return Err("no such program".into()),
+            Some(Lost::NotFound) => {
+                command = Command::new("sh");
+                command.args(["-c", "echo crow-cli: not found; exit 127"]);
+            }
+            None => {}
+        }
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &self.home);
         for pair in params["env"].as_array().into_iter().flatten() {
             command
@@ -80,10 +111,8 @@ impl Terminals {
         let output = Receiver::from_owned_fd(OwnedFd::from(output)).expect("it is a pipe");
         tokio::spawn(run(child, output, shows));
         let id = format!("term-{}", self.open.len() + self.shown.len() + 1);
-        let spelled = spelled(params["command"].as_str().unwrap_or_default(), &words);
-        self.open
-            .insert(id.clone(), Terminal { command: spelled.clone(), group: Pid::from_raw(group), seen });
-        Ok((id, spelled))
+        self.open.insert(id.clone(), Terminal { command: spelled, group: Pid::from_raw(group), seen });
+        Ok(id)
     }
 
     /// Whether a terminal of this name was ever made.
@@ -139,7 +168,8 @@ impl Terminals {
 /// Spells a command; of a warden around it only that it is there.
 fn spelled(program: &str, words: &[&str]) -> String {
     match (words.first(), words.iter().position(|word| *word == "--")) {
-        (Some(&"sandbox-exec"), Some(at)) => format!("(held) {}", words[at + 1..].join(" ")),
+        (Some(&WARDEN), Some(at)) => format!("(held) {}", words[at + 1..].join(" ")),
+        (Some(&WARDEN), None) => words.join(" "),
         (_, _) => [&[program], words].concat().join(" "),
     }
 }

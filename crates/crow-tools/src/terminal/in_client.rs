@@ -5,8 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crow_acp::{ClientError, ClientTerminal, Editor, Exit, Launch};
-use crow_core::is_secret_value;
+use crow_acp::{ClientError, ClientTerminal, Editor, Exit};
 use crow_process::{Ended, Output};
 use tokio::{
     sync::watch,
@@ -15,17 +14,14 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, Terminal, Terminals,
-    here::{PLAIN, begun, held},
+    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, Terminal,
+    held::not_opened,
+    here::begun,
     jobs::Place,
-    shell::STARTUP_VARIABLE,
     wanted::Start,
     words::{Came, How},
 };
 use crate::{Progress, ToolCx, tool::Refusal};
-
-/// What a client keeps for us of a command's output; we keep the beginning and the end of it.
-const CLIENT_BYTES: u64 = 1024 * 1024;
 
 /// A client that does not end a command in this time does nothing else for it either.
 const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -43,45 +39,32 @@ impl Terminal {
     ) -> Result<Option<Came>, Refusal> {
         let jobs = cx.workspace.jobs();
         let seat = if start.is_job() { Some(jobs.reserve()?) } else { None };
-        // What is hidden there by itself, whatever its value, need not be named.
-        let hidden = cx.workspace.secret_variables().iter().filter(|name| !is_secret_value(name, "/"));
-        let hidden = Some(hidden.cloned().collect());
-        let shell = (self.shell.name().to_owned(), self.shell.args_in_client(&start.command));
-        let (program, args) = held(self.warden.as_ref(), shell, hidden, cx);
-        let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        // Where no warden stands between, a variable can be emptied and not removed.
-        let is_bare = self.warden.is_none();
-        let emptied = cx.workspace.secret_variables().iter().filter(|_| is_bare);
-        let emptied = emptied.map(String::as_str).chain([STARTUP_VARIABLE]);
-        let env =
-            plain.chain(cx.workspace.variables()).chain(emptied.map(|name| (name.to_owned(), String::new())));
-        let launch = Launch {
-            program,
-            args,
-            env: env.collect(),
-            cwd: start.folder(cx.workspace),
-            output_bytes_max: CLIENT_BYTES,
-        };
-        let terminal = match editor.open_terminal(launch, cx.cut).await {
+        self.check_client_sandbox(cx)?;
+        let terminal = match editor.open_terminal(self.launch(start, cx), cx.cut).await {
             Ok(terminal) => terminal,
             Err(ClientError::Cut) => {
                 return Ok(Some(Came::Ended(How::Here(Ended::Cancelled), Output::default())));
             }
-            // A client that is merely slow may run it yet.
-            Err(error @ ClientError::Refused(_)) if self.terminals == Terminals::ClientFirst => {
+            Err(error @ ClientError::Refused(_)) => {
+                self.check_refused(&error, editor, cx).await?;
                 tracing::warn!(%error, "the client opens no terminal; the command runs here");
                 return Ok(None);
             }
-            Err(error) => return Err(Refusal(format!("could not open a terminal: {error}"))),
+            // A client that is merely slow may run it yet.
+            Err(error @ ClientError::Silent(_)) => return Err(not_opened(&error)),
         };
         (cx.progress)(Progress::Terminal(terminal.clone()));
         if let Some(seat) = seat {
             let job = ClientJob::start(terminal, start.timeout.unwrap_or(JOB_LIFE), &self.spill_dir);
             let entry = seat.fill(&start.command, cx.confinement, Place::InClient(job));
             cx.cut.run_until_cancelled(entry.wait(SETTLE)).await;
-            return Ok(Some(begun(jobs, entry, cx).await));
+            let came = begun(jobs, entry, cx).await;
+            self.check_started(&came, editor, cx).await?;
+            return Ok(Some(came));
         }
-        Ok(Some(self.wait_in_client(start, terminal, cx).await))
+        let came = self.wait_in_client(start, terminal, cx).await;
+        self.check_started(&came, editor, cx).await?;
+        Ok(Some(came))
     }
 
     async fn wait_in_client(&self, start: &Start, terminal: Arc<ClientTerminal>, cx: &ToolCx<'_>) -> Came {

@@ -35,7 +35,7 @@ fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
             < call call-1-0 in_progress
             > fs read $HOME/project/a.txt
             ? ALPHA: `env -u A echo in the terminal` [allow_once, allow_always, reject_once] -> allow_once
-            > terminal create term-1: (held) bash -c env -u A echo in the terminal
+            > terminal create term-1: bash -c env -u A echo in the terminal
             > terminal release term-1
             > fs read $HOME/project/a.txt
             ? ALPHA: Edit a.txt [allow_once, allow_always, allow_project, reject_once] -> allow_once
