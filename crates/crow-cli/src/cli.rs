@@ -13,7 +13,7 @@ use crow_core::Mode;
 
 pub(crate) use self::run::{OutputFormat, RunWishes};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand};
-use crate::{inspect::Form, sessions::Age, socket::Place};
+use crate::{inspect::Form, run::ReplaySpan, sessions::Age, socket::Place};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -195,6 +195,10 @@ pub(crate) struct RunArgs {
     /// Continue in a copy of the session; the original stays as it is
     #[arg(long, requires = "session")]
     pub(crate) fork: bool,
+    /// Show of the session first: all, none, or this many of its last prompts with what followed [default: 1 on a
+    /// terminal]
+    #[arg(long, value_name = "all|none|N", requires = "session")]
+    pub(crate) replay: Option<ReplaySpan>,
     /// Work in this folder instead of the current one
     #[arg(short = 'c', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

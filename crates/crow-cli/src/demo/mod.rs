@@ -87,6 +87,7 @@ async fn show(
         interactive: false,
         session: None,
         fork: false,
+        replay: None,
         cwd: None,
         file: None,
         model: None,

@@ -12,6 +12,7 @@ use super::{
     asked::{Asked, withdrawn},
     exit_of,
     plain::{Paint, one_line},
+    replay::{Replay, ReplaySpan},
     signals::{Signals, Wish},
     speak::{self, Typed, Typing},
 };
@@ -93,8 +94,9 @@ impl Driver {
 
     /// Opens the session and goes through its prompts.
     pub(super) async fn run(mut self) -> Result<(), Exit> {
-        let session = self.open().await?;
+        let (session, replay) = self.open().await?;
         self.plan.speaker.session(&session)?;
+        replay.tell(self.plan.speaker.as_mut())?;
         let done = self.prompts(&session).await;
         let onward = if self.connection.abilities().loads { self.plan.onward } else { Onward::Gone };
         let bye = self.plan.speaker.goodbye(&session, onward, self.plan.args.agent.as_deref());
@@ -102,17 +104,17 @@ impl Driver {
         Ok(bye?)
     }
 
-    async fn open(&mut self) -> Result<SessionId, Exit> {
+    async fn open(&mut self) -> Result<(SessionId, Replay), Exit> {
+        let mut replay = Replay::new(self.plan.args.replay_span());
         let opening = open(&self.connection, &self.plan);
         tokio::pin!(opening);
         loop {
             tokio::select! {
                 biased;
                 _ = self.signals.next() => return Err(Exit::quiet(Code::Interrupted)),
-                // What is replayed is the person's already; it is taken to make room and not shown again. No
-                // call runs before the first prompt, so a question among it is none of theirs to answer.
-                Some(_) = self.heard.recv() => {}
-                opened = &mut opening => return opened,
+                // No call runs before the first prompt, so a question among what is replayed is none of theirs to answer.
+                Some(event) = self.heard.recv() => replay.take(event),
+                opened = &mut opening => return Ok((opened?, replay)),
             }
         }
     }
@@ -346,7 +348,7 @@ async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
         (None, _) => connection.new_session(&plan.cwd).await,
         (Some(_), true) if !can.forks => return Err(cannot(plan, "copy sessions")),
         (Some(_), false) if !can.loads => return Err(cannot(plan, "go on with a session")),
-        (Some(id), true) => connection.fork_session(&SessionId::new(id), &plan.cwd).await,
+        (Some(id), true) => fork(connection, plan, id).await,
         (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
     };
     let opened = opened.map_err(|failure| not_opened(plan, &failure))?;
@@ -357,6 +359,15 @@ async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
         set.map_err(|failure| exit_of(&failure))?;
     }
     Ok(opened.session)
+}
+
+/// Opens a copy of a session. Only what is loaded is replayed.
+async fn fork(connection: &Connection, plan: &Plan, id: &str) -> Result<OpenedSession, Failure> {
+    let forked = connection.fork_session(&SessionId::new(id), &plan.cwd).await?;
+    if plan.args.agent.is_some() || plan.args.replay_span() == ReplaySpan::NONE {
+        return Ok(forked);
+    }
+    connection.load_session(&forked.session, &plan.cwd).await
 }
 
 fn cannot(plan: &Plan, what: &str) -> Exit {

@@ -27,17 +27,23 @@ pub(super) struct JsonLines<W> {
     text: String,
     /// How the work ended that was reported last in the turn.
     outcome: Option<ReportOutcome>,
+    /// What is heard was said before.
+    is_replay: bool,
 }
 
 impl<W: Write> JsonLines<W> {
     pub(super) fn new(out: W, shown: Shown) -> Self {
-        Self { out, shown, session: String::new(), text: String::new(), outcome: None }
+        Self { out, shown, session: String::new(), text: String::new(), outcome: None, is_replay: false }
     }
 
     fn line(&mut self, event: &Value) -> io::Result<()> {
         let is_end = event["type"] == "result" || event["type"] == "error";
         if self.shown == Shown::Results && !is_end {
             return Ok(());
+        }
+        let mut event = event.clone();
+        if self.is_replay {
+            event["replay"] = true.into();
         }
         writeln!(self.out, "{event}")?;
         self.out.flush()
@@ -101,6 +107,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 self.outcome = Some(outcome);
                 return Ok(());
             }
+            Heard::Prompt(text) if self.is_replay => json!({"type": "prompt", "text": text}),
             Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) => return Ok(()),
         };
         self.line(&event)
@@ -139,6 +146,17 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
     }
 
     fn stopping(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn replay_begins(&mut self, _: usize) -> io::Result<()> {
+        self.is_replay = true;
+        Ok(())
+    }
+
+    fn replay_ends(&mut self) -> io::Result<()> {
+        self.is_replay = false;
+        self.text.clear();
         Ok(())
     }
 

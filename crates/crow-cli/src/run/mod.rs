@@ -11,6 +11,7 @@ mod markdown;
 mod others;
 mod plain;
 mod question;
+mod replay;
 mod screen;
 #[cfg(test)]
 mod seen;
@@ -27,6 +28,7 @@ use crow_acp::{Abilities, Heard, Hello, Lines, StopReason};
 use crow_core::{Failure, FailureKind, Mode, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::replay::ReplaySpan;
 use self::{
     driver::Driver,
     json::{JsonLines, Shown},
@@ -128,6 +130,10 @@ pub(crate) trait Speaker: Send {
     fn stopping(&mut self) -> io::Result<()>;
     /// The person is going to read and type something on stderr.
     fn pause(&mut self) -> io::Result<()>;
+    /// What was said in the session before begins, without so many prompts that came earlier.
+    fn replay_begins(&mut self, n_left_out: usize) -> io::Result<()>;
+    /// What was said before ends.
+    fn replay_ends(&mut self) -> io::Result<()>;
     /// What the agent says next is of another message.
     fn part(&mut self) -> io::Result<()>;
     /// Something the agent says.

@@ -186,6 +186,27 @@ impl<O: Write, E: Write> Screen<O, E> {
         self.err.flush()
     }
 
+    /// Sets what comes next apart from all before it.
+    fn set_apart(&mut self) -> io::Result<()> {
+        self.close()?;
+        if self.last != Last::Nothing {
+            self.gap()?;
+        }
+        self.last = Last::Nothing;
+        self.err.flush()
+    }
+
+    /// Shows what the person said before.
+    fn on_prompt(&mut self, text: &str) -> io::Result<()> {
+        self.set_apart()?;
+        self.start(Last::Lines)?;
+        for line in text.lines() {
+            let line = format!("> {line}");
+            writeln!(self.err, "{}", self.paint().on(Style::new().bold(), line.trim_end()))?;
+        }
+        self.lower()
+    }
+
     /// Writes for good what will not change any more, and what can below it.
     fn on_live(&mut self) -> io::Result<()> {
         self.start(Last::Lines)?;
@@ -286,10 +307,23 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
                 self.cost = cost.or(self.cost);
                 Ok(())
             }
-            Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) | Heard::Outcome(_) => {
-                Ok(())
-            }
+            Heard::Prompt(text) => self.on_prompt(&plain(&text)),
+            Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) | Heard::Outcome(_) => Ok(()),
         }
+    }
+
+    fn replay_begins(&mut self, n_left_out: usize) -> io::Result<()> {
+        let prompts = if n_left_out == 1 { "prompt" } else { "prompts" };
+        match n_left_out {
+            0 => Ok(()),
+            n => self.line(Style::new().dim(), &format!("({n} earlier {prompts}; --replay all shows them)")),
+        }
+    }
+
+    fn replay_ends(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.line(Style::new().dim(), "(said before; what follows is new)")?;
+        self.pause()
     }
 
     fn part(&mut self) -> io::Result<()> {
@@ -298,12 +332,7 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.close()?;
-        if self.last != Last::Nothing {
-            self.gap()?;
-        }
-        self.last = Last::Nothing;
-        self.err.flush()
+        self.set_apart()
     }
 
     fn result(&mut self, reason: StopReason) -> io::Result<()> {

@@ -23,6 +23,7 @@ mod mcp_server;
 mod memory;
 mod recorded;
 mod replay;
+mod said_before;
 mod sandbox;
 mod secrets;
 mod skills;

@@ -33,6 +33,9 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
         "stopping" => screen.stopping(),
         "pause" => screen.pause(),
         "part" => screen.part(),
+        "prompt" => screen.heard(Heard::Prompt(text_of(rest))),
+        "before" => screen.replay_begins(rest.parse().unwrap()),
+        "now" => screen.replay_ends(),
         "text" => screen.heard(Heard::Text(text_of(rest))),
         "thought" => screen.heard(Heard::Thought(text_of(rest))),
         "notice" => screen.heard(Heard::Notice(text_of(rest))),
@@ -90,6 +93,43 @@ fn check_file(script: &str, expected: &Expect) {
     let seen = Seen::default();
     play(script, None, &seen);
     expected.assert_eq(&seen.raw());
+}
+
+#[test]
+fn what_was_said_before_stands_apart() {
+    check(
+        r"
+        before 3
+        prompt Read it.\nAll of it.
+        call 1 Read a.txt
+        done 1
+        text Two lines.
+        prompt And \ethen?
+        text Nothing.
+        now
+        begin
+        text New words.
+        end
+        ",
+        &expect![[r#"
+        (3 earlier prompts; --replay all shows t
+        hem)
+
+        > Read it.
+        > All of it.
+        ✓ Read a.txt
+
+        Two lines.
+
+        > And then?
+
+        Nothing.
+
+        (said before; what follows is new)
+
+        New words.
+    "#]],
+    );
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! What was said in a session before it is gone on with.
+
+use std::{
+    collections::VecDeque,
+    io::{self, IsTerminal as _},
+    str::FromStr,
+};
+
+use crow_acp::{ClientEvent, Heard};
+
+use super::Speaker;
+use crate::cli::RunArgs;
+
+/// How much of a session is shown before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplaySpan {
+    /// All of it.
+    All,
+    /// So many of its last prompts, with what followed each.
+    Last(usize),
+}
+
+impl ReplaySpan {
+    /// Nothing of it.
+    pub(super) const NONE: Self = Self::Last(0);
+
+    /// What is shown when nobody says how much: a person wants to know where they were, a script does not.
+    fn usual(is_json: bool, is_terminal: bool) -> Self {
+        if is_terminal && !is_json { Self::Last(1) } else { Self::NONE }
+    }
+}
+
+impl FromStr for ReplaySpan {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::NONE),
+            number => number.parse().map(Self::Last).map_err(|_| "expected all, none or a number"),
+        }
+    }
+}
+
+impl RunArgs {
+    /// How much of the session is shown before it goes on.
+    pub(super) fn replay_span(&self) -> ReplaySpan {
+        if self.session.is_none() {
+            return ReplaySpan::NONE;
+        }
+        self.replay.unwrap_or_else(|| ReplaySpan::usual(self.json, io::stdout().is_terminal()))
+    }
+}
+
+/// One update of a session, and the message that it is of.
+type Event = (Option<String>, Heard);
+
+/// Keeps what is replayed, as far as it is wanted.
+#[derive(Debug)]
+pub(super) struct Replay {
+    span: ReplaySpan,
+    /// What belongs to one prompt each.
+    exchanges: VecDeque<Vec<Event>>,
+    n_left_out: usize,
+}
+
+impl Replay {
+    pub(super) fn new(span: ReplaySpan) -> Self {
+        Self { span, exchanges: VecDeque::new(), n_left_out: 0 }
+    }
+
+    /// Hears the next update.
+    pub(super) fn take(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Heard {
+                message,
+                heard:
+                    heard @ (Heard::Prompt(_)
+                    | Heard::Text(_)
+                    | Heard::Thought(_)
+                    | Heard::Call { .. }
+                    | Heard::Plan(_)),
+                ..
+            } => self.keep((message, heard)),
+            ClientEvent::Heard { .. }
+            | ClientEvent::Said(_)
+            | ClientEvent::Permission { .. }
+            | ClientEvent::Form { .. }
+            | ClientEvent::Wanted(_)
+            | ClientEvent::Claim { .. }
+            | ClientEvent::Released { .. } => {}
+        }
+    }
+
+    fn keep(&mut self, event: Event) {
+        if self.span == ReplaySpan::NONE {
+            return;
+        }
+        let is_prompt = matches!(event.1, Heard::Prompt(_));
+        let last = self.exchanges.back().and_then(|exchange| exchange.last());
+        // A prompt of several pieces is one.
+        let goes_on = last.is_some_and(|(_, last)| matches!(last, Heard::Prompt(_)) || !is_prompt);
+        match self.exchanges.back_mut().filter(|_| goes_on) {
+            Some(exchange) => exchange.push(event),
+            None => self.exchanges.push_back(vec![event]),
+        }
+        if let ReplaySpan::Last(n_wanted) = self.span
+            && self.exchanges.len() > n_wanted
+        {
+            self.exchanges.pop_front();
+            self.n_left_out += 1;
+        }
+    }
+
+    /// Tells what was kept.
+    pub(super) fn tell(self, speaker: &mut dyn Speaker) -> io::Result<()> {
+        if self.exchanges.is_empty() {
+            return Ok(());
+        }
+        speaker.replay_begins(self.n_left_out)?;
+        let mut last = None;
+        for (message, heard) in self.exchanges.into_iter().flatten() {
+            if message.is_some() && message != last {
+                speaker.part()?;
+                last = message;
+            }
+            speaker.heard(heard)?;
+        }
+        speaker.replay_ends()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crow_core::SessionId;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::run::json::{JsonLines, Shown};
+
+    /// Replays `p` prompts, `t` texts and other updates, and shows what a script gets of them.
+    #[track_caller]
+    fn check(span: &str, said: &[&str], expected: &Expect) {
+        let mut replay = Replay::new(span.parse().unwrap());
+        for said in said {
+            let heard = match said.split_at(1) {
+                ("p", text) => Heard::Prompt(text.to_owned()),
+                ("t", text) => Heard::Text(text.to_owned()),
+                (_, text) => Heard::Title(text.to_owned()),
+            };
+            replay.take(ClientEvent::Heard { session: SessionId::new("s"), message: None, heard });
+        }
+        let mut written = Vec::new();
+        replay.tell(&mut JsonLines::new(&mut written, Shown::Events)).unwrap();
+        expected.assert_eq(&String::from_utf8(written).unwrap());
+    }
+
+    const SAID: [&str; 8] = ["pone", "tOne.", "ptwo", "tTwo", "t.", "-title", "pthree", "p and four"];
+
+    #[test]
+    fn the_last_prompts_come_with_what_followed_them() {
+        check("none", &SAID, &expect![[""]]);
+        check(
+            "1",
+            &SAID,
+            &expect![[r#"
+            {"type":"prompt","text":"three","replay":true}
+            {"type":"prompt","text":" and four","replay":true}
+        "#]],
+        );
+        check(
+            "2",
+            &SAID,
+            &expect![[r#"
+            {"type":"prompt","text":"two","replay":true}
+            {"type":"message","text":"Two","replay":true}
+            {"type":"message","text":".","replay":true}
+            {"type":"prompt","text":"three","replay":true}
+            {"type":"prompt","text":" and four","replay":true}
+        "#]],
+        );
+        check(
+            "all",
+            &SAID,
+            &expect![[r#"
+            {"type":"prompt","text":"one","replay":true}
+            {"type":"message","text":"One.","replay":true}
+            {"type":"prompt","text":"two","replay":true}
+            {"type":"message","text":"Two","replay":true}
+            {"type":"message","text":".","replay":true}
+            {"type":"prompt","text":"three","replay":true}
+            {"type":"prompt","text":" and four","replay":true}
+        "#]],
+        );
+        check("all", &[], &expect![[""]]);
+    }
+
+    #[test]
+    fn a_person_sees_the_last_exchange_and_a_script_nothing() {
+        let usual = [(false, true), (false, false), (true, true)]
+            .map(|(is_json, is_terminal)| ReplaySpan::usual(is_json, is_terminal));
+        assert_eq!(usual, [ReplaySpan::Last(1), ReplaySpan::NONE, ReplaySpan::NONE]);
+        assert_eq!("some".parse::<ReplaySpan>(), Err("expected all, none or a number"));
+    }
+}
