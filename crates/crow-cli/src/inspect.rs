@@ -202,6 +202,11 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "agent_type": row.agent_type_name(),
         "agent_session_id": row.agent_session_id,
         "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
+        // What the Python version called them.
+        "session_id": row.id.as_str(),
+        "model_identifier": row.model,
+        "message_count": row.n_messages,
+        "created_at": written(row.created),
     })
 }
 

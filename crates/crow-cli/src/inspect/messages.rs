@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crow_core::{Entry, Outcome, Part};
+use crow_core::{Call, Entry, MessageId, Outcome, Part};
 use crow_store::{Message, Range, SessionRow, Store};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(super) async fn show(
     if args.json {
         let mut messages = Vec::new();
         read(store, row, (from, end), |page| {
-            messages.extend(page.iter().map(message_json));
+            messages.extend(page.iter().map(with_old_keys));
             Ok(())
         })
         .await?;
@@ -108,6 +108,43 @@ pub(super) fn message_json(message: &Message) -> Value {
     json["seq"] = message.seq.into();
     json["created"] = written(message.created).into();
     json
+}
+
+/// Spells a message for scripts, also by the keys that the Python version had.
+fn with_old_keys(message: &Message) -> Value {
+    let mut json = message_json(message);
+    if let Entry::Result { .. } = message.entry {
+        json["id"] = MessageId::at(message.seq).as_str().into();
+    }
+    json["created_at"] = json["created"].clone();
+    json["data"] = provider_json(&message.entry);
+    json
+}
+
+/// Spells a message as providers of chat completions know it.
+fn provider_json(entry: &Entry) -> Value {
+    match entry {
+        Entry::Prompt(prompt) => json!({ "role": "user", "content": parts_text(&prompt.parts) }),
+        Entry::Reply(reply) => {
+            let mut json = json!({ "role": "assistant", "content": reply.text });
+            if !reply.thought.is_empty() {
+                json["reasoning_content"] = reply.thought.as_str().into();
+            }
+            if !reply.calls.is_empty() {
+                json["tool_calls"] = reply.calls.iter().map(call_json).collect();
+            }
+            json
+        }
+        Entry::Result { call, outcome, .. } => {
+            json!({ "role": "tool", "tool_call_id": call.to_string(), "content": parts_text(&outcome.for_model) })
+        }
+    }
+}
+
+fn call_json(call: &Call) -> Value {
+    let arguments = Value::Object(call.arguments.object()).to_string();
+    let function = json!({ "name": call.name, "arguments": arguments });
+    json!({ "id": call.id.to_string(), "type": "function", "function": function })
 }
 
 fn entry_json(entry: &Entry) -> Value {

@@ -211,7 +211,7 @@ fn families_are_shown_as_trees() {
     check_family(
         "crow-cli inspect -s $B --tree -j",
         expect![[r#"
-            {"sessions":[{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"children":[{"id":"$C","title":"Look","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":"codex","agent_session_id":null,"forked_from":null,"task":{"state":"running","rounds":1,"tokens":0,"started":"1970-01-01T05:00:00Z","ended":null,"branch":null},"children":[]}]}]}
+            {"sessions":[{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"session_id":"$B","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T04:00:00Z","task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"children":[{"id":"$C","title":"Look","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":"codex","agent_session_id":null,"forked_from":null,"session_id":"$C","model_identifier":"sonnet","message_count":0,"created_at":"1970-01-01T05:00:00Z","task":{"state":"running","rounds":1,"tokens":0,"started":"1970-01-01T05:00:00Z","ended":null,"branch":null},"children":[]}]}]}
         "#]],
     );
     check_family(
@@ -245,7 +245,7 @@ fn a_session_shows_its_compactions_and_its_origin() {
     check_family(
         "crow-cli inspect -s $A -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z"},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }
@@ -311,7 +311,7 @@ fn a_task_shows_whose_it_is_and_what_became_of_it() {
     check_family(
         "crow-cli inspect -s $B -j",
         expect![[r#"
-            {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[],"usage":{"input":0,"output":0,"cached":0,"cache_written":0,"cost":null}}
+            {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"session_id":"$B","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T04:00:00Z"},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[],"usage":{"input":0,"output":0,"cached":0,"cache_written":0,"cost":null}}
         "#]],
     );
 }
@@ -405,7 +405,7 @@ fn a_session_is_exported_as_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }
@@ -426,7 +426,7 @@ fn messages_are_paged() {
     check(
         "crow-cli inspect -s $A -m -l 1 --before 1 -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z"},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z","created_at":"1970-01-01T02:00:00Z","data":{"role":"user","content":"list the files"}}],"earlier":0}
         "#]],
     );
 }
@@ -476,7 +476,7 @@ fn sessions_are_listed_newest_first() {
     check(
         "crow-cli inspect -l 1 -j",
         expect![[r#"
-            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null}]}
+            {"sessions":[{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z"}]}
         "#]],
     );
 }
@@ -536,7 +536,7 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -j",
         expect![[r#"
-            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z"},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}],"seq":1,"created":"1970-01-01T02:00:00Z"},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt","seq":2,"created":"1970-01-01T02:00:00Z"}],"earlier":0}
+            {"session":{"id":"$A","title":"List the files","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z"},"messages":[{"role":"user","id":"msg-0","text":"list the files","seq":0,"created":"1970-01-01T02:00:00Z","created_at":"1970-01-01T02:00:00Z","data":{"role":"user","content":"list the files"}},{"role":"assistant","id":"msg-1","thought":"hm","text":"I look.","calls":[{"id":"call-1-0","name":"terminal","arguments":{"command":"ls"}}],"seq":1,"created":"1970-01-01T02:00:00Z","created_at":"1970-01-01T02:00:00Z","data":{"role":"assistant","content":"I look.","reasoning_content":"hm","tool_calls":[{"id":"call-1-0","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"ls\"}"}}]}},{"role":"tool","call":"call-1-0","title":"ls","status":"completed","text":"a.txt\n\u001b[31mb.txt","seq":2,"created":"1970-01-01T02:00:00Z","id":"msg-2","created_at":"1970-01-01T02:00:00Z","data":{"role":"tool","tool_call_id":"call-1-0","content":"a.txt\n\u001b[31mb.txt"}}],"earlier":0}
         "#]],
     );
 }
