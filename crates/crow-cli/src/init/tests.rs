@@ -476,3 +476,23 @@ fn what_is_known_of_a_model_is_written() {
     "#]],
     );
 }
+
+#[test]
+fn the_example_of_an_env_file_names_what_providers_are_found_by() {
+    let example = include_str!("../../../../.env.example");
+    assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')), "nothing is set in it");
+    let variables = example.lines().filter_map(|line| line.strip_prefix('#')?.split_once('='));
+    let env: Environment = variables
+        .filter(|(name, _)| !name.contains(' '))
+        .map(|(name, value)| (name.to_owned(), if value.is_empty() { "x" } else { value }.to_owned()))
+        .collect();
+    let scan = super::found::scan(&env);
+    let names: Vec<_> = scan.providers.iter().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(
+        (names, scan.notes),
+        (vec!["own", "openrouter", "openai", "deepseek", "groq", "mistral", "xai"], Vec::new())
+    );
+    for name in ["SEARXNG_URL", "SEARXNG_PORT", "DATABASE_PATH"] {
+        assert!(env.contains_key(name), "{name}");
+    }
+}
