@@ -205,7 +205,9 @@ impl Tools {
             };
             return Outcome::failed(format!("{what}; the tools are: {}", names.join(", ")));
         };
-        match fitting(tool, call) {
+        let fitted = fitting(tool, call);
+        log_arguments(tool, &call.arguments, fitted.is_ok());
+        match fitted {
             Ok(arguments) => tool.run(&arguments, cx).await,
             Err(Refusal(sentence)) => Outcome::failed(sentence),
         }
@@ -213,6 +215,35 @@ impl Tools {
 
     fn find(&self, name: &str) -> Option<&dyn Tool> {
         self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
+    }
+}
+
+/// Notes in the log how a model spells its calls, and nothing of what is in them.
+fn log_arguments(tool: &dyn Tool, arguments: &Arguments, is_run: bool) {
+    let name = tool.spec().name.as_str();
+    match (arguments, is_run) {
+        (Arguments::Valid(_), true) => {}
+        (Arguments::Valid(_), false) => {
+            tracing::warn!(tool = name, "arguments that do not fit the tool were refused");
+        }
+        (Arguments::Repaired { doubt: None, .. }, true) => {
+            tracing::warn!(tool = name, "malformed arguments were repaired");
+        }
+        (Arguments::Repaired { doubt: Some(doubt), .. }, true) => {
+            tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were repaired, perhaps not as meant");
+        }
+        (Arguments::Repaired { doubt: None, .. }, false) => {
+            tracing::warn!(
+                tool = name,
+                "malformed arguments were repaired, do not fit the tool and were refused"
+            );
+        }
+        (Arguments::Repaired { doubt: Some(doubt), .. }, false) => {
+            tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were refused");
+        }
+        (Arguments::Unreadable { .. }, _) => {
+            tracing::warn!(tool = name, "arguments that cannot be read were refused");
+        }
     }
 }
 

@@ -1,0 +1,61 @@
+//! What stands in the log.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{FakeClient, World};
+use expect_test::expect;
+
+/// Calls whose arguments are repaired, repaired in doubt, refused, and not the tool's.
+const CALLS: &str = r#"
+    call read "{file_path: \"secret-one.txt\"}"
+    call write "{\"file_path\":\"a.txt\",\"content\":\"secret-two"
+    call read "secret-three"
+    call read {"secret-four":"x","file_path":"a.txt"}
+    text "Done."
+"#;
+
+async fn play(world: &World) -> Vec<String> {
+    let mut client = FakeClient::start(Path::new(env!("CARGO_BIN_EXE_crow-cli")), &world.home()).await;
+    let mut sessions = Vec::new();
+    for prompt in ["go", "again"] {
+        let session = client.new_session(&world.project()).await;
+        let id = client.prompt(&session, prompt).await;
+        client.answer_to(id).await.expect("the turn ends");
+        sessions.push(session);
+    }
+    assert!(client.hang_up().await.success());
+    sessions
+}
+
+/// The lines of a log that are about calls or turns, without their times.
+fn lines(text: &str) -> String {
+    let lines = text.lines().filter(|line| line.contains("arguments") || line.contains("a turn "));
+    let lines = lines.filter_map(|line| line.split_once(' ')).map(|(_, line)| format!("{}\n", line.trim()));
+    lines.collect()
+}
+
+#[tokio::test]
+async fn repairs_of_calls_are_logged_without_what_is_in_them() {
+    let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
+    let world = World::new(server.base_url());
+    let sessions = play(&world).await;
+    let folder = world.home().join(".crow/logs");
+    let text = fs::read_to_string(folder.join("crow-cli.log")).expect("there is a log");
+    let said =
+        sessions.iter().zip(["$A", "$B"]).fold(lines(&text), |said, (id, name)| said.replace(id, name));
+    expect![[r#"
+        INFO crow_agent::turn_job: a turn begins session=$A
+        WARN crow_tools::registry: malformed arguments were repaired tool="read"
+        WARN crow_tools::registry: malformed arguments were refused tool="write" doubt=CutInString
+        WARN crow_tools::registry: arguments that cannot be read were refused tool="read"
+        WARN crow_tools::registry: arguments that do not fit the tool were refused tool="read"
+        INFO crow_agent::turn_job: a turn ended session=$A end=Done
+        INFO crow_agent::turn_job: a turn begins session=$B
+        INFO crow_agent::turn_job: a turn ended session=$B end=Done
+    "#]]
+    .assert_eq(&said);
+    assert!(!text.contains("secret"), "{text}");
+}
