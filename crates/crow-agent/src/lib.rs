@@ -46,3 +46,6 @@ pub use supplies::{
 };
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};
+
+/// The target of the span around all that a session does; its field `session` is the session's name.
+pub const SESSION_SPAN: &str = "session";

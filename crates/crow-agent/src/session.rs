@@ -19,6 +19,7 @@ use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::children::{self, Children, Surroundings};
 use crate::commands::{self, Command};
@@ -162,18 +163,25 @@ pub(crate) fn start(
         cut,
         turns,
     };
-    tokio::spawn(async move {
+    let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
+    let life = async move {
         let _gone = gone.drop_guard();
         if !is_new {
             session.look_for_mail();
-            let recalled = speckit::recall(&session.kit, (&session.client, &session.id));
-            if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
-                tracing::warn!(session = %session.id, "the disk of its project does not answer");
-            }
+            recall(&session.kit, (&session.client, &session.id)).await;
         }
         session.run().await;
-    });
+    };
+    tokio::spawn(life.instrument(span));
     handle
+}
+
+/// Takes up the workflow that a session was in.
+async fn recall(kit: &Kit, (client, id): (&Client, &SessionId)) {
+    let recalled = speckit::recall(kit, (client, id));
+    if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
+        tracing::warn!(session = %id, "the disk of its project does not answer");
+    }
 }
 
 impl Session {
@@ -367,7 +375,7 @@ impl Session {
         };
         let own = self.own.clone();
         let (client, id) = (self.client.clone(), self.id.clone());
-        let turn = self.turns.spawn(job.run(talk, work, more_words));
+        let turn = self.turns.spawn(job.run(talk, work, more_words).in_current_span());
         self.turns.spawn(async move {
             let (talk, end, more_words) = match turn.await {
                 Ok(ended) => ended,

@@ -70,6 +70,7 @@ impl Source {
 
 /// Puts together what sessions share.
 pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
+    crate::log::keep_session_logs(settings.session_logs);
     let store = Store::at(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config = settings.dir.join(crate::settings::CONFIG_FILE);

@@ -1,5 +1,7 @@
 //! Where Crow writes what happened inside: a file that cannot grow for ever, and stderr when asked to.
 
+mod session;
+
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
@@ -17,11 +19,17 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use self::session::SessionLogs;
+pub(crate) use self::session::keep_session_logs;
+
 /// A file of this size still opens in an editor.
 const FILE_BYTES_MAX: u64 = 5 * 1024 * 1024;
 
 /// Older files that are kept: `crow-cli.log.1` is the younger.
 const OLD_FILES: u32 = 2;
+
+/// Where beside the log those of single sessions are.
+const SESSIONS_DIR: &str = "sessions";
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +67,16 @@ pub(crate) fn start_in(file: PathBuf, volume: Volume, complaints: Complaints) {
         Complaints::Nobodys => ours(Level::INFO),
         Complaints::OfPrograms(level) => ours(level).with_target("crow_process::stderr", Level::DEBUG),
     };
+    let sessions = file.parent().map(|folder| SessionLogs::in_folder(folder.join(SESSIONS_DIR)));
+    let of_session = ours(Level::INFO).with_target(crow_agent::SESSION_SPAN, Level::INFO);
+    let sessions = sessions.map(|sessions| sessions.with_filter(of_session));
     let file = Log { file, open: Mutex::default() };
     let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(in_file);
     let stderr = (volume == Volume::Verbose).then(|| {
         let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
         layer.with_filter(ours(Level::DEBUG))
     });
-    Registry::default().with(file).with(stderr).init();
+    Registry::default().with(file).with(sessions).with(stderr).init();
 }
 
 /// A log file with its older ones.

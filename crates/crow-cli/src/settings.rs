@@ -79,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) terminals: Terminals,
     /// What runs commands.
     pub(crate) shell: Shell,
+    /// Whether each session has a log of its own.
+    pub(crate) session_logs: bool,
     /// The MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
     /// The agents that can be driven, beside Crow itself.

@@ -177,6 +177,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         system_prompt_path: None,
         workflow: WorkflowSettings::default(),
         shell: Shell::default(),
+        session_logs: false,
         terminals: crow_tools::Terminals::Own,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),

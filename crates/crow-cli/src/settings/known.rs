@@ -20,6 +20,7 @@ pub(super) const TOP: &[&str] = &[
     "use_acp_terminal",
     "fallback_to_mcp_terminal",
     "shell",
+    "session_logs",
     "permissions",
     "agents",
     "skills_dir",

@@ -96,6 +96,7 @@ pub(super) fn load(dir: &Path, env: &Environment) -> Result<(Settings, Vec<Warni
         workflow,
         terminals: terminals(top.use_acp_terminal, top.fallback_to_mcp_terminal),
         shell: top.shell.unwrap_or_else(|| usual_shell(env)),
+        session_logs: top.session_logs.unwrap_or_default(),
         mcp_servers: top.servers.servers,
         agent_servers: top.agents.servers,
         agents_written: top.agents.written,
@@ -195,6 +196,7 @@ struct Top<'a> {
     permissions: Permissions,
     workflow: WorkflowSettings,
     use_acp_terminal: Option<bool>,
+    session_logs: Option<bool>,
     fallback_to_mcp_terminal: Option<bool>,
     shell: Option<Shell>,
     hooks: Vec<Hook>,
@@ -242,6 +244,7 @@ impl Loader<'_> {
                 "MAX_COMPACT_TOKENS" | "max_compact_tokens" => {
                     top.compact_tokens_max = self.positive(key, &field.node)?;
                 }
+                "session_logs" => top.session_logs = self.flag(key, &field.node)?,
                 "use_acp_terminal" => top.use_acp_terminal = self.flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => top.fallback_to_mcp_terminal = self.flag(key, &field.node)?,
                 "shell" => top.shell = self.shell(field)?,

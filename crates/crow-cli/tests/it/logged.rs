@@ -1,7 +1,8 @@
-//! What stands in the log.
+//! What stands in the log, and in the logs of single sessions where they are wanted.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crow_testkit::ModelServer;
@@ -58,4 +59,34 @@ async fn repairs_of_calls_are_logged_without_what_is_in_them() {
     "#]]
     .assert_eq(&said);
     assert!(!text.contains("secret"), "{text}");
+    assert!(!folder.join("sessions").exists(), "nobody asked for more");
+}
+
+#[tokio::test]
+async fn each_session_has_a_log_of_its_own_when_that_is_wanted() {
+    let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
+    let world = World::new(server.base_url());
+    world.configure_more("session_logs: true");
+    let sessions = play(&world).await;
+    let folder = world.home().join(".crow/logs/sessions");
+    let log =
+        |session: &str| fs::read_to_string(folder.join(format!("{session}.log"))).expect("there is a log");
+    expect![[r#"
+        INFO crow_agent::turn_job: a turn begins
+        WARN crow_tools::registry: malformed arguments were repaired tool="read"
+        WARN crow_tools::registry: malformed arguments were refused tool="write" doubt=CutInString
+        WARN crow_tools::registry: arguments that cannot be read were refused tool="read"
+        WARN crow_tools::registry: arguments that do not fit the tool were refused tool="read"
+        INFO crow_agent::turn_job: a turn ended end=Done
+    "#]]
+    .assert_eq(&lines(&log(&sessions[0])));
+    expect![[r#"
+        INFO crow_agent::turn_job: a turn begins
+        INFO crow_agent::turn_job: a turn ended end=Done
+    "#]]
+    .assert_eq(&lines(&log(&sessions[1])));
+    assert!(!log(&sessions[0]).contains("secret"));
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let file = folder.join(format!("{}.log", sessions[0]));
+    assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
 }

@@ -1,0 +1,180 @@
+//! A log for each session, where the person wants that: those lines of the log that are about it.
+
+use std::{
+    collections::HashMap,
+    fmt::{Debug, Write as _},
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::SystemTime as FileTime,
+};
+
+use tracing::{
+    Event, Id, Subscriber,
+    field::{Field, Visit},
+    span::Attributes,
+};
+use tracing_subscriber::{
+    Layer,
+    fmt::{
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+    layer::Context,
+    registry::LookupSpan,
+};
+
+use super::Log;
+
+/// Files that are kept of all sessions; the one that was written last longest ago goes first.
+const FILES_MAX: usize = 200;
+
+/// Files that are open at once.
+const OPEN_MAX: usize = 16;
+
+/// The field that names a session.
+const FIELD: &str = "session";
+
+/// Whether the configuration wants them; it is read after the log began.
+static ARE_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Says whether sessions get logs of their own from now on.
+pub(crate) fn keep_session_logs(wanted: bool) {
+    ARE_WANTED.store(wanted, Ordering::Relaxed);
+}
+
+/// Writes what is about a session to a file of its name.
+pub(super) struct SessionLogs {
+    folder: PathBuf,
+    open: Mutex<HashMap<String, Arc<Log>>>,
+}
+
+/// The session that a span is about.
+struct SessionName(String);
+
+impl SessionLogs {
+    pub(super) fn in_folder(folder: PathBuf) -> Self {
+        Self { folder, open: Mutex::default() }
+    }
+
+    fn log(&self, session: &str) -> Option<Arc<Log>> {
+        if !is_file_name(session) {
+            return None;
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = open.get(session) {
+            return Some(log.clone());
+        }
+        if open.len() >= OPEN_MAX {
+            open.clear();
+        }
+        forget_oldest(&self.folder);
+        let log = Log { file: self.folder.join(format!("{session}.log")), open: Mutex::default() };
+        let log = Arc::new(log);
+        open.insert(session.to_owned(), log.clone());
+        Some(log)
+    }
+}
+
+/// The name of a session may come from elsewhere.
+fn is_file_name(session: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !session.is_empty() && session.len() <= 100 && session.chars().all(fits)
+}
+
+/// Makes room for one more file.
+fn forget_oldest(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<(Option<FileTime>, PathBuf)> = paths.map(|path| (written(&path), path)).collect();
+    files.sort();
+    let n_too_many = (files.len() + 1).saturating_sub(FILES_MAX);
+    for (_, path) in files.into_iter().take(n_too_many) {
+        // Another process may have done it.
+        let _ = fs::remove_file(path);
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SessionLogs {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut line = Line::default();
+        attributes.record(&mut line);
+        if let (Some(span), Some(session)) = (context.span(id), line.session) {
+            span.extensions_mut().insert(SessionName(session));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        if !ARE_WANTED.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut line = Line::default();
+        event.record(&mut line);
+        let around = || {
+            let mut spans = context.event_scope(event)?;
+            spans.find_map(|span| Some(span.extensions().get::<SessionName>()?.0.clone()))
+        };
+        let Some(log) = line.session.take().or_else(around).and_then(|session| self.log(&session)) else {
+            return;
+        };
+        let mut time = String::new();
+        // Writing to a string cannot fail.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+        let (level, target) = (event.metadata().level(), event.metadata().target());
+        let text = format!("{time} {level:>5} {target}:{}{}", line.message, line.fields);
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        // Where nothing can be written there is nobody to tell.
+        let _ = log.write_line(format!("{text}\n").as_bytes());
+    }
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Line {
+    session: Option<String>,
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Writing to a string cannot fail.
+        let _ = match field.name() {
+            FIELD => {
+                self.session = Some(format!("{value:?}"));
+                Ok(())
+            }
+            "message" => write!(self.message, " {value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn files_are_private_and_there_are_only_so_many() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sessions");
+        let logs = SessionLogs::in_folder(folder.clone());
+        for number in 0..FILES_MAX + 5 {
+            logs.log(&format!("s-{number}")).unwrap().write_line(b"hello\n").unwrap();
+        }
+        let names: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(names.len(), FILES_MAX);
+        let modes = names.iter().map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
+        assert!(modes.into_iter().all(|mode| mode == 0o600));
+        assert!(logs.open.lock().unwrap().len() <= OPEN_MAX);
+        for name in ["", ".", "..", "a/b", "a.b", &"a".repeat(101)] {
+            assert!(logs.log(name).is_none(), "{name}");
+        }
+    }
+}
