@@ -179,8 +179,10 @@ pub enum Spoken {
     Part(Part),
     /// An image that is only named.
     ImageAt {
-        /// Where it is; a `file://` address.
+        /// Where it is: a `file://`, `data:`, `https://` or `http://` address.
         uri: String,
+        /// Its media type, as the client says it.
+        mime: String,
     },
 }
 

@@ -1,7 +1,7 @@
 //! Spells ACP version 1, and reads it. The only place that translates its types.
 use agent_client_protocol as sdk;
 use crow_core::{
-    BadImage, CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update,
+    BadImage, CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update, link,
     read_image_part, visible_start,
 };
 use sdk::v1::schema as wire;
@@ -245,7 +245,7 @@ fn spoken(block: wire::ContentBlock) -> Result<Spoken, Failure> {
     Ok(Spoken::Part(match block {
         wire::ContentBlock::Text(text) => Part::Text(text.text),
         wire::ContentBlock::Image(image) => match image.uri {
-            Some(uri) if image.data.is_empty() => return Ok(Spoken::ImageAt { uri }),
+            Some(uri) if image.data.is_empty() => return Ok(Spoken::ImageAt { uri, mime: image.mime_type }),
             Some(_) | None => {
                 read_image_part(&image.mime_type, &image.data).map_err(|bad| refused_image(&bad))?
             }
@@ -257,12 +257,20 @@ fn spoken(block: wire::ContentBlock) -> Result<Spoken, Failure> {
             wire::EmbeddedResourceResource::TextResourceContents(text) => {
                 Part::Resource { uri: text.uri, text: text.text, mime: text.mime_type }
             }
+            wire::EmbeddedResourceResource::BlobResourceContents(blob) if is_named_only(&blob) => {
+                return Ok(Spoken::ImageAt { uri: blob.uri, mime: blob.mime_type.unwrap_or_default() });
+            }
             wire::EmbeddedResourceResource::BlobResourceContents(blob) => embedded(blob)?,
             _ => return Err(unsupported("a kind of resource this version does not know")),
         },
         wire::ContentBlock::Audio(_) => return Err(unsupported("audio")),
         _ => return Err(unsupported("a kind of content this version does not know")),
     }))
+}
+
+/// Whether an embedded resource is an image on the web without its bytes.
+fn is_named_only(blob: &wire::BlobResourceContents) -> bool {
+    blob.blob.is_empty() && link::is_web_image(&blob.uri, blob.mime_type.as_deref())
 }
 
 /// Reads an embedded resource of bytes: an image that models take is one, and of everything else the model hears what it

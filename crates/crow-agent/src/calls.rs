@@ -94,7 +94,7 @@ pub(crate) async fn run_calls(
     stored
 }
 
-fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {
+pub(crate) fn announce(cx: &TurnCx<'_>, tools: &Tools, call: &Call, facets: &Facets) {
     let prints = match tools.prints_live(call, cx.workspace, cx.client.abilities()) {
         Some(folder) => Prints::Live { cwd: folder.display().to_string() },
         None => Prints::Nothing,
@@ -235,7 +235,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn new(
+    pub(crate) fn new(
         cx: &TurnCx<'_>,
         tools: &Tools,
         calls: &[Call],
@@ -287,7 +287,7 @@ impl Gate {
         std::future::pending::<()>().await;
     }
 
-    fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
+    pub(crate) fn judge(&self, cx: &TurnCx<'_>, call: &Call, facets: &Facets) -> Verdict {
         let policy = self.policy(cx, call);
         let verdict = policy.evaluate(mode(cx, facets), &cx.approvals.granted(), &call.name, facets);
         match cx.scope {

@@ -1,5 +1,7 @@
-//! The text of files that the person pointed at, beside what they said. What the policy does not let the model read by itself
-//! stays a mention.
+//! What the person pointed at, beside what they said: the text of files and the images of the web. Of files, what the policy
+//! does not let the model read by itself stays a mention.
+
+mod images;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +10,7 @@ use crow_core::{Confinement, CrowPart, Part, Touch, link, visible};
 use crow_tools::ToolCx;
 
 use crate::calls;
-use crate::run_turn::TurnCx;
+use crate::run_turn::{Conversation, TurnCx};
 
 /// Files of one prompt that are read; who points at more means a folder.
 const FILES_MAX: usize = 32;
@@ -16,8 +18,14 @@ const FILES_MAX: usize = 32;
 /// Bytes of all of them, about 32,000 tokens.
 const BYTES_MAX: usize = 128 * 1024;
 
+/// Adds to each link what it leads to, or why that is not here.
+pub(crate) async fn with_contents(cx: &TurnCx<'_>, talk: &mut Conversation, parts: Vec<Part>) -> Vec<Part> {
+    let parts = images::with_images(cx, talk, parts).await;
+    with_texts(cx, parts).await
+}
+
 /// Adds to each link to a file what the file says, or why that is not here. The person did not say it.
-pub(crate) async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
+async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
     let mut room = BYTES_MAX;
     let mut seen = BTreeSet::new();
     let mut whole = Vec::with_capacity(parts.len());

@@ -198,7 +198,8 @@ impl TurnCx<'_> {
             };
             match parts {
                 Ok(parts) => {
-                    let parts = self.stock.now().expand(linked::with_texts(self, parts).await);
+                    let parts = linked::with_contents(self, talk, parts).await;
+                    let parts = self.stock.now().expand(parts);
                     let prompt = Prompt { id: talk.transcript.next_message(), parts };
                     self.append(talk, Entry::Prompt(prompt)).await?;
                     answer.give(Ok(Steered::Injected));

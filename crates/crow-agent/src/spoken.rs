@@ -1,4 +1,4 @@
-//! What the person said, as the model gets it: images that are only named are read here.
+//! What the person said, as the model gets it: images that are only named are read here, those on the web become links.
 
 use crow_acp::Spoken;
 use crow_core::{Failure, FailureKind, Part, link, read_data_url, visible_start};
@@ -12,10 +12,22 @@ pub(crate) async fn parts(said: Vec<Spoken>) -> Result<Vec<Part>, Failure> {
     for spoken in said {
         parts.push(match spoken {
             Spoken::Part(part) => part,
-            Spoken::ImageAt { uri } => image(uri).await?,
+            Spoken::ImageAt { uri, mime } => match web_image(uri, mime) {
+                Ok(link) => link,
+                Err(uri) => image(uri).await?,
+            },
         });
     }
     Ok(parts)
+}
+
+/// Makes an image on the web into a link to it, which is fetched later; other addresses come back.
+fn web_image(uri: String, mime: String) -> Result<Part, String> {
+    let mime = if link::is_web_image(&uri, Some(&mime)) { mime } else { link::ANY_IMAGE.to_owned() };
+    match link::is_web_image(&uri, Some(&mime)) {
+        true => Ok(Part::Link { uri, name: String::new(), mime: Some(mime) }),
+        false => Err(uri),
+    }
 }
 
 async fn image(uri: String) -> Result<Part, Failure> {
@@ -27,7 +39,8 @@ async fn image(uri: String) -> Result<Part, Failure> {
     if let Some(image) = read_data_url(&uri) {
         return image.map_err(|bad| refuse(&format!("it {bad}")));
     }
-    let (path, _) = link::file(&uri).ok_or_else(|| refuse("only file:// and data: addresses are"))?;
+    let (path, _) =
+        link::file(&uri).ok_or_else(|| refuse("only file://, data:, https:// and http:// addresses are"))?;
     let read = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
     read.map_err(|error| refuse(&error.to_string()))?.map_err(|why| refuse(&why))
 }

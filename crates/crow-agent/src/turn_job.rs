@@ -325,7 +325,7 @@ impl TurnJob {
         };
         match hooks::on_prompt(cx, parts).await {
             Ok(parts) => {
-                let parts = linked::with_texts(cx, parts).await;
+                let parts = linked::with_contents(cx, talk, parts).await;
                 Ok(self.stock.complete(parts, &talk.transcript).await)
             }
             Err(not_asked) => Err(Ok(self.not_asked(not_asked))),

@@ -12,6 +12,7 @@ const UNDONE: &str = "undone";
 const BROKEN_REPLY: &str = "turn/broke_off";
 const CUT_REPLY: &str = "turn/too_large";
 const FILE: &str = "file:";
+const IMAGE: &str = "image:";
 const PROMPT_HOOK: &str = "hook/UserPromptSubmit";
 const SPECKIT: &str = "speckit/";
 
@@ -30,6 +31,8 @@ pub enum CrowPart {
     CutReply,
     /// The text of a file that the prompt links to, by what follows `file:` in the link.
     LinkedFile(String),
+    /// The reason why the image at an address is missing, by that address.
+    MissingImage(String),
     /// The output of a prompt hook.
     PromptHook,
     /// A text of the Spec Kit workflow.
@@ -68,12 +71,16 @@ impl CrowPart {
             BROKEN_REPLY => Self::BrokenReply,
             CUT_REPLY => Self::CutReply,
             PROMPT_HOOK => Self::PromptHook,
-            name => match (name.strip_prefix(COMMAND), name.strip_prefix(SPECKIT), name.strip_prefix(FILE)) {
-                (Some(command), ..) if !command.is_empty() => Self::Command(command.to_owned()),
-                (_, Some(part), _) => Self::Speckit(SpeckitPart::parse(part)?),
-                (_, _, Some(file)) if !file.is_empty() => Self::LinkedFile(file.to_owned()),
-                _ => return None,
-            },
+            name => {
+                let after = |prefix| name.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
+                match (after(COMMAND), after(SPECKIT), after(FILE), after(IMAGE)) {
+                    (Some(command), ..) => Self::Command(command.to_owned()),
+                    (_, Some(part), ..) => Self::Speckit(SpeckitPart::parse(part)?),
+                    (.., Some(file), _) => Self::LinkedFile(file.to_owned()),
+                    (.., Some(address)) => Self::MissingImage(address.to_owned()),
+                    (None, None, None, None) => return None,
+                }
+            }
         })
     }
 
@@ -97,6 +104,7 @@ impl fmt::Display for CrowPart {
             Self::BrokenReply => f.write_str(BROKEN_REPLY),
             Self::CutReply => f.write_str(CUT_REPLY),
             Self::LinkedFile(file) => write!(f, "{FILE}{file}"),
+            Self::MissingImage(address) => write!(f, "{IMAGE}{address}"),
             Self::PromptHook => f.write_str(PROMPT_HOOK),
             Self::Speckit(part) => write!(f, "{SPECKIT}{}", part.as_str()),
         }
@@ -161,6 +169,7 @@ mod tests {
             CrowPart::BrokenReply,
             CrowPart::CutReply,
             CrowPart::LinkedFile("///p/a.rs#L1".to_owned()),
+            CrowPart::MissingImage("https://a.test/b.png".to_owned()),
             CrowPart::PromptHook,
         ];
         for kind in others.into_iter().chain(workflow.map(CrowPart::Speckit)) {
@@ -175,6 +184,7 @@ mod tests {
             "",
             "command/",
             "file:",
+            "image:",
             "speckit/",
             "speckit/../report",
             "speckit/Report",

@@ -2,7 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::visible;
+use crate::{IMAGE_TYPES, visible};
+
+/// The media type of an image whose sender does not say which kind it is.
+pub const ANY_IMAGE: &str = "image/*";
+
+/// How the names of images end that models take.
+const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// Spells a link as one line: a file by its path and its lines, everything else by its address.
 pub fn spell(uri: &str, name: &str) -> String {
@@ -47,6 +53,26 @@ pub fn file(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
     let path = path.starts_with('/').then(|| decoded(path))?;
     let named = query.into_iter().flat_map(|query| query.split('&')).find_map(lines);
     Some((path?, fragment.and_then(lines).or(named)))
+}
+
+/// Whether a link leads to an image on the web: by the media type that its sender gave, else by how its path ends.
+pub fn is_web_image(uri: &str, mime: Option<&str>) -> bool {
+    let has_scheme =
+        |scheme: &&str| uri.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
+    let Some(scheme) = ["https://", "http://"].iter().find(|scheme| has_scheme(scheme)) else { return false };
+    let mime = mime.and_then(|mime| mime.split(';').next()).map(|mime| mime.trim().to_ascii_lowercase());
+    match mime.as_deref() {
+        Some(mime) if !mime.is_empty() => {
+            IMAGE_TYPES.contains(&mime) || matches!(mime, "image/jpg" | ANY_IMAGE)
+        }
+        Some(_) | None => {
+            let address = uri[scheme.len()..].split(['?', '#']).next().unwrap_or_default();
+            let ending = address.split_once('/').and_then(|(_, path)| path.rsplit_once('.'));
+            ending.is_some_and(|(_, ending)| {
+                IMAGE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+            })
+        }
+    }
 }
 
 /// Reads `L10`, `L10:20`, `L10-20`, `L10-L20`, `L10C5-L20C3`, `10-20`, `line=10` or `lines=10-20`.

@@ -240,7 +240,12 @@ pub(crate) fn page_of_file(
 /// Reads an image that a person named; the error says why not.
 pub fn read_image(path: &Path) -> Result<Part, String> {
     let bytes = files::read(&resolve(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
-    let mime = check_image(&bytes).map_err(|bad| format!("the image {bad}"))?;
+    image_part(&bytes)
+}
+
+/// Makes an image of a file's bytes; the error says why they are none for a model.
+pub(crate) fn image_part(bytes: &[u8]) -> Result<Part, String> {
+    let mime = check_image(bytes).map_err(|bad| format!("the image {bad}"))?;
     Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 

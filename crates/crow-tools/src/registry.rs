@@ -4,10 +4,11 @@ use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::Abilities;
 use crow_core::{
-    Arguments, Call, Content, Facets, Outcome, SandboxSupport, ToolKind, ToolSpec, Touch, repair,
+    Arguments, Call, Content, Facets, Outcome, Part, SandboxSupport, ToolKind, ToolSpec, Touch, repair,
 };
 use crow_process::{Confine, Groups, Warden};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, Workspace,
@@ -32,6 +33,7 @@ pub struct Tools {
     tools: Vec<Arc<dyn Tool>>,
     groups: Groups,
     warden: Option<Warden>,
+    web: Arc<Web>,
 }
 
 /// What the tools that Crow brings along work with.
@@ -69,10 +71,10 @@ impl Tools {
             Arc::new(Grep::new()),
             Arc::new(Glob::new()),
             Arc::new(web::Search::new(web.clone())),
-            Arc::new(web::Fetch::new(web)),
+            Arc::new(web::Fetch::new(web.clone())),
             Arc::new(Todo::new()),
         ];
-        Self { tools, groups, warden: equipment.warden }
+        Self { tools, groups, warden: equipment.warden, web }
     }
 
     /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
@@ -211,6 +213,11 @@ impl Tools {
             Ok(arguments) => tool.run(&arguments, cx).await,
             Err(Refusal(sentence)) => Outcome::failed(sentence),
         }
+    }
+
+    /// Fetches the image at an address that `web_fetch` may fetch. The error says why there is none.
+    pub async fn fetch_image(&self, url: &str, cancel: &CancellationToken) -> Result<Part, String> {
+        self.web.fetch_image(url, cancel).await.map_err(|Refusal(why)| why)
     }
 
     fn find(&self, name: &str) -> Option<&dyn Tool> {

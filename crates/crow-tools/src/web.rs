@@ -6,6 +6,7 @@
 mod address;
 mod convert;
 mod fetch;
+mod image;
 mod network;
 mod page;
 mod plain;

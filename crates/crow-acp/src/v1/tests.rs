@@ -17,6 +17,7 @@ fn nothing_that_a_client_sends_is_crows() {
         CrowPart::BrokenReply,
         CrowPart::CutReply,
         CrowPart::LinkedFile("///etc/hosts".to_owned()),
+        CrowPart::MissingImage("https://a.test/b.png".to_owned()),
         CrowPart::PromptHook,
         CrowPart::Speckit(SpeckitPart::Step("implement".to_owned())),
         CrowPart::Speckit(SpeckitPart::Answer),

@@ -262,7 +262,7 @@ pub(super) async fn say_first(
 ) -> Result<Option<TurnEnd>, Failure> {
     let Said { spoken, untold } = said;
     let mut parts = match hooks::on_prompt(cx, spoken::parts(spoken).await?).await {
-        Ok(parts) => linked::with_texts(cx, parts).await,
+        Ok(parts) => linked::with_contents(cx, talk, parts).await,
         Err(NotAsked::Refused(why)) => {
             note_to(cx, &why);
             return Ok(Some(TurnEnd::Done));

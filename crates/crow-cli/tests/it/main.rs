@@ -18,6 +18,7 @@ mod golden;
 mod held;
 mod hooks;
 mod laid_out;
+mod linked_images;
 mod logged;
 mod mcp;
 mod mcp_server;

@@ -1,4 +1,4 @@
-use super::spell;
+use super::{is_web_image, spell};
 
 #[track_caller]
 fn check(uri: &str, name: &str, expected: &str) {
@@ -49,4 +49,24 @@ fn everything_else_stays_an_address() {
     check("file://other-host/p/a", "", "[file://other-host/p/a]");
     check("file:///p/%ff", "", "[file:///p/%ff]");
     check("file:///p/%f", "", "[file:///p/%f]");
+}
+
+#[test]
+fn images_on_the_web_are_told_by_their_type_or_ending() {
+    let check = |uri: &str, mime: Option<&str>, expected: bool| {
+        assert_eq!(is_web_image(uri, mime), expected, "{uri} {mime:?}");
+    };
+    check("https://a.test/b.png", None, true);
+    check("HTTP://a.test/b.JPEG?size=2#top", None, true);
+    check("https://a.test/b", Some("image/webp"), true);
+    check("https://a.test/b", Some("Image/JPG; q=1"), true);
+    check("https://a.test/b", Some("image/*"), true);
+    check("https://a.test/b.png", Some(""), true);
+    check("https://a.test/b.png", Some("text/html"), false);
+    check("https://a.test/b.svg", Some("image/svg+xml"), false);
+    check("https://a.test/b?c=d.png", None, false);
+    check("https://a.png", None, false);
+    check("file:///a/b.png", None, false);
+    check("ftp://a.test/b.png", Some("image/png"), false);
+    check("é", None, false);
 }

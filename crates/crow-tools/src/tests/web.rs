@@ -462,3 +462,34 @@ async fn a_search_service_that_is_not_there_says_how_to_get_one() {
         Failed: could not search: SEARXNG_URL is no address of a SearXNG: it begins with neither http:// nor https://
     "#]].assert_eq(&said.replace(&gone.to_string(), "$GONE"));
 }
+
+#[tokio::test]
+async fn an_image_of_a_prompt_is_told_by_its_bytes() {
+    let site = Site::open().await;
+    let machine = site.machine(Duration::from_secs(20));
+    let mut said = String::new();
+    for path in ["/image", "/page", "/no-image", "/missing", "/away", "/near", "/large", "/pdf"] {
+        said += &match machine.tools.fetch_image(&site.url(path), &machine.cut).await {
+            Ok(image) => format!("{path}: {image:?}\n"),
+            Err(why) => format!("{path}: {why}\n"),
+        };
+    }
+    said += &format!("{:?}\n", machine.tools.fetch_image("https://me:key@a.test/b.png", &machine.cut).await);
+    let hasty = site.machine(Duration::from_millis(200));
+    said += &format!("{:?}\n", hasty.tools.fetch_image(&site.url("/slow"), &machine.cut).await);
+    machine.cut.cancel();
+    said += &format!("{:?}\n", machine.tools.fetch_image(&site.url("/image"), &machine.cut).await);
+    expect![[r#"
+        /image: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+        /page: its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/html)
+        /no-image: its bytes are no PNG, JPEG, GIF or WebP (its server calls it image/png)
+        /missing: the server answered 404 Not Found
+        /away: it redirects to another site, which was not followed; fetch https://example.com/next?a=b to go on there
+        /near: it redirects to http://169.254.169.254/latest/meta-data/, which is not on the public internet and was not followed
+        /large: its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/plain)
+        /pdf: its bytes are no PNG, JPEG, GIF or WebP (its server calls it application/pdf)
+        Err("the address has a user name or a password in it; leave them out")
+        Err("it took longer than 0.2 s")
+        Err("stopped: the turn was cancelled")
+    "#]].assert_eq(&said.replace(&site.host, "$SITE"));
+}

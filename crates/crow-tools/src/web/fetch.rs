@@ -246,7 +246,7 @@ fn visible(text: &str) -> String {
     text.trim().chars().take(TITLE_CHARS_MAX).flat_map(char::escape_default).collect()
 }
 
-fn named(status: StatusCode) -> String {
+pub(super) fn named(status: StatusCode) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
     format!("{} {reason}", status.as_u16()).trim_end().to_owned()
 }
