@@ -12,6 +12,8 @@ pub struct About {
     pub version: &'static str,
     /// The program, for clients that start it in a terminal to set it up.
     pub program: Option<PathBuf>,
+    /// Whether a configured model reads images, as far as that is known.
+    pub reads_images: bool,
 }
 
 /// One thing a client wants.

@@ -12,7 +12,7 @@ async fn a_question_that_nobody_answers_is_given_up() {
     let (events, _unanswered) = mpsc::channel(8);
     let (incoming, _requests) = mpsc::channel::<Incoming>(8);
     let (connected, client) = oneshot::channel();
-    let about = About { version: "1", program: None };
+    let about = About { version: "1", program: None, reads_images: true };
     let agent = tokio::spawn(crow_acp::serve(to_client, about, incoming, |client| {
         connected.send(client).expect("the test waits for it");
     }));

@@ -20,6 +20,7 @@ const BYTES_MAX: usize = 128 * 1024;
 
 /// Adds to each link what it leads to, or why that is not here.
 pub(crate) async fn with_contents(cx: &TurnCx<'_>, talk: &mut Conversation, parts: Vec<Part>) -> Vec<Part> {
+    images::tell_unseen(cx, &parts);
     let parts = images::with_images(cx, talk, parts).await;
     with_texts(cx, parts).await
 }

@@ -29,7 +29,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the agent says of itself.
 pub(crate) fn about() -> About {
-    About { version: VERSION, program: std::env::current_exe().ok() }
+    About { version: VERSION, program: std::env::current_exe().ok(), reads_images: true }
 }
 
 /// Where the configuration comes from; read when the first session needs it.
@@ -45,6 +45,11 @@ impl Source {
     /// A source that nothing is added to.
     pub(crate) fn of(dir: PathBuf, env: Environment) -> Self {
         Self { dir, env: Arc::new(env), wishes: RunWishes::default() }
+    }
+
+    /// What the agent says of itself with this configuration.
+    fn about(&self) -> About {
+        About { reads_images: Settings::reads_images(&self.dir, &self.env), ..about() }
     }
 
     /// Reads the configuration and opens the database.
@@ -188,8 +193,9 @@ fn serve_pipes(source: Source) -> Result<(), Exit> {
         |error: io::Error| Exit::new(Code::Failed, format!("could not use stdin and stdout: {error}"));
     let (lines, written) = crow_acp::stdio(io::stdin(), io::stdout()).map_err(broken)?;
     let runtime = runtime()?;
+    let about = source.about();
     let served =
-        runtime.block_on(crow_agent::serve(lines, about(), stop_signal(), move || source.clone().load()));
+        runtime.block_on(crow_agent::serve(lines, about, stop_signal(), move || source.clone().load()));
     runtime.shutdown_background();
     if written.join().is_err() {
         return Err(Exit::new(Code::Failed, "could not write the last answers"));
@@ -204,8 +210,10 @@ fn listen(source: Source, place: &Place, token_file: Option<&Path>) -> Result<()
     let listened = runtime.block_on(socket::serve(place, &entrance, move |lines, cut| {
         let source = source.clone();
         async move {
+            let asked = source.clone();
+            let about = tokio::task::spawn_blocking(move || asked.about()).await.unwrap_or_else(|_| about());
             let load = move || source.clone().load();
-            let served = crow_agent::serve(lines, about(), cut.clone().cancelled_owned(), load).await;
+            let served = crow_agent::serve(lines, about, cut.clone().cancelled_owned(), load).await;
             if let Err(error) = served {
                 tracing::info!(%error, "a client left without a goodbye");
             }

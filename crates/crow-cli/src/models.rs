@@ -21,6 +21,7 @@ pub(crate) fn run(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) 
                 "model": model.model,
                 "context_window": model.context_window,
                 "max_tokens": model.max_tokens,
+                "images": model.reads_images,
                 "has_key": model.provider.api_key.is_some(),
             })
         });

@@ -117,6 +117,16 @@ impl Settings {
         load::load(dir, env)
     }
 
+    /// Whether a configured model reads images; so it is taken where no model says what it reads. Cheap, for an answer
+    /// that comes before the configuration is loaded.
+    pub(crate) fn reads_images(dir: &Path, env: &Environment) -> bool {
+        if !load::says_modality(dir) {
+            return true;
+        }
+        let models = load::load(dir, env).map(|(settings, _)| settings.models).unwrap_or_default();
+        models.is_empty() || models.iter().any(|model| model.reads_images)
+    }
+
     /// Finds a model by its name, or the default without one.
     pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, ConfigError> {
         let Some(default) = self.models.first() else {

@@ -7,7 +7,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crow_core::leaked::{Sieve, spelled};
-use crow_core::{Delta, Ended, Failure, FailureKind, ForModel, ModelEvent, Reply, ReplyBuilder, ToolSpec};
+use crow_core::{
+    Delta, Ended, Failure, FailureKind, ForModel, ModelEvent, Reply, ReplyBuilder, ToolSpec, without_images,
+};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response};
 use tokio::time::{Instant, sleep, timeout};
@@ -115,6 +117,17 @@ async fn asked(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &Ca
 }
 
 fn request_of(ask: Ask<'_>) -> Result<Request, Failure> {
+    let text_only = match ask.settings.reads_images {
+        true => None,
+        false => without_images(ask.transcript).map_err(|error| unwritten(&error))?,
+    };
+    let Some(text_only) = text_only else { return request_as_spelled(ask) };
+    let transcript = text_only.for_model().map_err(|open| unwritten(&open))?;
+    request_as_spelled(Ask { transcript, ..ask })
+}
+
+/// The request in the way in which the model spells calls.
+fn request_as_spelled(ask: Ask<'_>) -> Result<Request, Failure> {
     if ask.settings.tool_calls == ToolCalls::Text {
         let spelled = spelled(ask.transcript, ask.tools).map_err(|error| unwritten(&error))?;
         let transcript = spelled.for_model().map_err(|open| unwritten(&open))?;

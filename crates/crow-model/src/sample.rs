@@ -20,6 +20,7 @@ pub(crate) fn settings() -> ModelSettings {
         provider,
         model: "acme-9".to_owned(),
         context_window: 100_000,
+        reads_images: true,
         compact_tokens_max: None,
         max_tokens: None,
         temperature: None,

@@ -150,6 +150,8 @@ pub struct ModelSettings {
     pub model: String,
     /// Its window in tokens.
     pub context_window: u64,
+    /// Whether it reads images. Where not, it gets a note in the place of each.
+    pub reads_images: bool,
     /// Tokens in context beyond which a conversation with it is compacted; the limit of all models without one.
     pub compact_tokens_max: Option<u64>,
     /// Tokens it may write in one reply.

@@ -29,9 +29,14 @@ async fn filled(capabilities: Value, form: Form, does: Does) -> String {
     let (mut lines, theirs) = duplex();
     let (incoming, mut requests) = mpsc::channel::<Incoming>(8);
     let (connected, client) = oneshot::channel();
-    let agent = tokio::spawn(serve(theirs, About { version: "1", program: None }, incoming, |client| {
-        drop(connected.send(client));
-    }));
+    let agent = tokio::spawn(serve(
+        theirs,
+        About { version: "1", program: None, reads_images: true },
+        incoming,
+        |client| {
+            drop(connected.send(client));
+        },
+    ));
     let hello = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
     lines.outgoing.send(hello.to_string()).await.unwrap();
@@ -193,9 +198,14 @@ async fn both_ends_understand_each_other() {
     let (events, mut heard) = mpsc::channel(8);
     let (incoming, _requests) = mpsc::channel::<Incoming>(8);
     let (connected, client) = oneshot::channel();
-    let agent = tokio::spawn(serve(to_client, About { version: "1", program: None }, incoming, |client| {
-        drop(connected.send(client));
-    }));
+    let agent = tokio::spawn(serve(
+        to_client,
+        About { version: "1", program: None, reads_images: true },
+        incoming,
+        |client| {
+            drop(connected.send(client));
+        },
+    ));
     let abilities = Abilities { forms: true, ..Abilities::default() };
     let came = drive(to_agent, Hello { version: "1", abilities, keeps_words: false }, events, async |_| {
         let (client, session, cut) = (client.await.unwrap(), SessionId::new("s"), CancellationToken::new());

@@ -54,7 +54,7 @@ pub(crate) fn initialized(about: &About, client: Abilities) -> wire::InitializeR
         .additional_directories(wire::SessionAdditionalDirectoriesCapabilities::new());
     let capabilities = wire::AgentCapabilities::new()
         .load_session(true)
-        .prompt_capabilities(wire::PromptCapabilities::new().image(true).embedded_context(true))
+        .prompt_capabilities(wire::PromptCapabilities::new().image(about.reads_images).embedded_context(true))
         .mcp_capabilities(wire::McpCapabilities::new().http(true).sse(true))
         .auth(wire::AgentAuthCapabilities::new().logout(wire::LogoutCapabilities::new()))
         .session_capabilities(sessions);

@@ -40,7 +40,13 @@ pub(super) async fn with_images(cx: &TurnCx<'_>, talk: &mut Conversation, parts:
     if links.is_empty() {
         return parts;
     }
-    let mut images = fetch(cx, talk, links).await;
+    let mut images = match text_only_model(cx) {
+        None => fetch(cx, talk, links).await,
+        // Nothing is fetched that is not looked at.
+        Some(model) => {
+            links.into_iter().map(|uri| (uri, Err(format!("the model {model} reads text only")))).collect()
+        }
+    };
     let mut whole = Vec::with_capacity(parts.len());
     for part in parts {
         // The first link to an image brings it along.
@@ -49,6 +55,23 @@ pub(super) async fn with_images(cx: &TurnCx<'_>, talk: &mut Conversation, parts:
         whole.extend(image.map(|(uri, image)| image.unwrap_or_else(|why| missing(cx, &uri, &why))));
     }
     whole
+}
+
+/// The model of the session, where it reads text only.
+fn text_only_model(cx: &TurnCx<'_>) -> Option<String> {
+    cx.model().ok().filter(|model| !model.reads_images).map(|model| model.name)
+}
+
+/// Tells the person that the model does not see the images that they sent.
+pub(super) fn tell_unseen(cx: &TurnCx<'_>, parts: &[Part]) {
+    let n_images = parts.iter().filter(|part| matches!(part, Part::Image { .. })).count();
+    if let Some(model) = text_only_model(cx).filter(|_| n_images > 0) {
+        let images = if n_images == 1 { "the image" } else { "the images" };
+        let notice = format!(
+            "the model {model} reads text only: it gets a note instead of {images}; /model switches to another"
+        );
+        cx.client.tell(cx.session, Update::Notice(notice));
+    }
 }
 
 fn image_link(part: &Part) -> Option<&String> {

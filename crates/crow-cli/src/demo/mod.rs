@@ -147,6 +147,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         provider,
         model: "scripted".into(),
         context_window: WINDOW,
+        reads_images: true,
         compact_tokens_max: None,
         max_tokens: None,
         temperature: None,

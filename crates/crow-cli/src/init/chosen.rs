@@ -21,6 +21,8 @@ pub(super) struct Chosen {
     pub(super) price: Option<Price>,
     /// Whether calls of tools have to be written as text, because its server takes no others.
     pub(super) writes_calls: bool,
+    /// Whether its server says that it reads no images.
+    pub(super) is_text_only: bool,
 }
 
 impl Chosen {
@@ -39,6 +41,7 @@ impl Chosen {
             window: model.window.or(made_for),
             price: model.price,
             writes_calls: model.takes_tools == Some(false),
+            is_text_only: model.reads_images == Some(false),
         }
     }
 }

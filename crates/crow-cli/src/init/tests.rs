@@ -374,10 +374,12 @@ fn servers_on_this_machine_become_providers() {
                 provider: ollama
                 model: "qwen3:8b"
                 context_window: 32768
+                modality: [text]
               "gemma:2b":
                 provider: ollama
                 model: "gemma:2b"
                 context_window: 32768
+                modality: [text]
               q:
                 provider: llamacpp
                 model: "/models/q.gguf"
@@ -432,7 +434,7 @@ fn one_that_the_environment_names_is_not_looked_for() {
 
 #[test]
 fn what_is_known_of_a_model_is_written() {
-    let list = r#"{"data":[{"id":"a/talker","context_length":8000,"pricing":{"prompt":"0","completion":"0"},"top_provider":{},"supported_parameters":["max_tokens"]},{"id":"a/painter","context_length":8000,"architecture":{"output_modalities":["image"]}},{"id":"a/worker","context_length":200000,"pricing":{"prompt":"0.000003","completion":"0.000015","input_cache_read":"0.0000003","input_cache_write":"0.00000375"},"top_provider":{},"supported_parameters":["tools"]}]}"#;
+    let list = r#"{"data":[{"id":"a/talker","context_length":8000,"architecture":{"input_modalities":["text"]},"pricing":{"prompt":"0","completion":"0"},"top_provider":{},"supported_parameters":["max_tokens"]},{"id":"a/painter","context_length":8000,"architecture":{"output_modalities":["image"]}},{"id":"a/worker","context_length":200000,"pricing":{"prompt":"0.000003","completion":"0.000015","input_cache_read":"0.0000003","input_cache_write":"0.00000375"},"top_provider":{},"supported_parameters":["tools"]}]}"#;
     let (server, _) = serve(&[("/v1/models", list)]);
     let env = [("LLM_GATE_BASE_URL", server.base_url()), ("LLM_GATE_API_KEY", "k")];
     let far = |text: &str| text.replace(server.base_url(), "https://gate/v1");
@@ -447,33 +449,34 @@ fn what_is_known_of_a_model_is_written() {
         &[],
         &Outside { list: &list, places: &[] },
         expect![[r#"
-        wrote $DIR/config.yaml
-          gate: a/worker, a/talker
-        the first model is the default; edit the file to change it
-        to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
-        --- .env
-        LLM_GATE_API_KEY=k
-        --- config.yaml
-        # Where models are asked. Keys are read from the environment and from .env beside this file.
-        providers:
-          gate:
-            base_url: "https://gate/v1"
-            api_key: ${LLM_GATE_API_KEY}
+            wrote $DIR/config.yaml
+              gate: a/worker, a/talker
+            the first model is the default; edit the file to change it
+            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            --- .env
+            LLM_GATE_API_KEY=k
+            --- config.yaml
+            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            providers:
+              gate:
+                base_url: "https://gate/v1"
+                api_key: ${LLM_GATE_API_KEY}
 
-        # The first model is the default.
-        models:
-          a/worker:
-            provider: gate
-            model: a/worker
-            context_window: 200000
-            price: { input: 3, output: 15, cached: 0.3, cache_written: 3.75 }
-          a/talker:
-            provider: gate
-            model: a/talker
-            context_window: 8000
-            tool_calls: text
-            price: { input: 0, output: 0 }
-    "#]],
+            # The first model is the default.
+            models:
+              a/worker:
+                provider: gate
+                model: a/worker
+                context_window: 200000
+                price: { input: 3, output: 15, cached: 0.3, cache_written: 3.75 }
+              a/talker:
+                provider: gate
+                model: a/talker
+                context_window: 8000
+                modality: [text]
+                tool_calls: text
+                price: { input: 0, output: 0 }
+        "#]],
     );
 }
 

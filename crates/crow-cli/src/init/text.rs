@@ -42,6 +42,9 @@ fn what_is_known(text: &mut String, model: &Chosen) {
     if let Some(window) = model.window {
         let _ = writeln!(text, "    context_window: {window}");
     }
+    if model.is_text_only {
+        let _ = writeln!(text, "    modality: [text]");
+    }
     if model.writes_calls {
         let _ = writeln!(text, "    tool_calls: text");
     }

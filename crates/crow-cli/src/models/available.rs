@@ -92,6 +92,7 @@ impl Answer<'_> {
                 "price": model.price.as_ref().map(price_json),
                 "chats": model.chats,
                 "tools": model.takes_tools,
+                "images": model.reads_images,
                 "configured": self.configured(listing, model),
             })
         });

@@ -35,6 +35,8 @@ pub(super) const MODEL: &[&str] = &[
     "provider",
     "model",
     "context_window",
+    "modality",
+    "modalities",
     "max_tokens",
     "temperature",
     "reasoning_effort",
@@ -84,7 +86,7 @@ pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeo
 const TOP_RETIRED: &[&str] =
     &["N_STEPS_BACK_COMPACT", "TERMINAL_TOOL", "image_store", "redis_url", "goal", "chunk_log"];
 /// Such keys of a model.
-const MODEL_RETIRED: &[&str] = &["modality", "fallbacks"];
+const MODEL_RETIRED: &[&str] = &["fallbacks"];
 /// Such keys of an MCP server: those of FastMCP that are for people, or for a client that works otherwise.
 const SERVER_RETIRED: &[&str] =
     &["description", "icon", "keep_alive", "authentication", "auth", "sse_read_timeout", "transforms"];

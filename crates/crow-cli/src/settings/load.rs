@@ -129,6 +129,13 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     }
 }
 
+/// Whether a configuration may say what its models read.
+pub(super) fn says_modality(dir: &Path) -> bool {
+    let path = dir.join(CONFIG_FILE);
+    // A pipe in its place must not hold anybody up here.
+    path.is_file() && read(&path).ok().flatten().is_some_and(|text| text.contains("modalit"))
+}
+
 /// Reads the file with the keys. A line that cannot be read is skipped, the others count.
 /// Tells in which line a configuration names its database, and where that is, whatever else is in it.
 pub(super) fn database(

@@ -80,6 +80,9 @@ fn show(settings: &Settings, text: &mut String) {
         write!(text, "temperature {:?} effort {:?} ", model.temperature, model.reasoning_effort).unwrap();
         let body = serde_json::Value::Object(model.extra_body.clone());
         writeln!(text, "retries {} body {body}", model.retries_max).unwrap();
+        if !model.reads_images {
+            writeln!(text, "  reads text only").unwrap();
+        }
         show_dialect(model, text);
     }
     for server in &settings.mcp_servers {

@@ -32,6 +32,7 @@ mod skills;
 mod speckit;
 mod speckit_cli;
 mod survivors;
+mod text_only;
 mod tidy;
 mod trust;
 mod typed_ahead;

@@ -70,6 +70,8 @@ pub struct ListedModel {
     pub chats: Option<bool>,
     /// Whether it may be offered tools.
     pub takes_tools: Option<bool>,
+    /// Whether it reads images.
+    pub reads_images: Option<bool>,
 }
 
 impl Listing {
@@ -105,6 +107,7 @@ impl ListedModel {
         self.window_max = self.window_max.or(known.window_max);
         self.chats = self.chats.or(known.chats);
         self.takes_tools = self.takes_tools.or(known.takes_tools);
+        self.reads_images = self.reads_images.or(known.reads_images);
     }
 }
 
@@ -169,7 +172,15 @@ fn model(model: &Value) -> Option<ListedModel> {
         price: model.get("pricing").and_then(price),
         chats: says_chat.or_else(|| holds(modalities?, "text")),
         takes_tools: model.get("supported_parameters").and_then(|names| holds(names, "tools")),
+        reads_images: reads_images(model),
     })
+}
+
+/// Reads whether a model reads images: from the types of what it reads, or from what it can.
+fn reads_images(model: &Value) -> Option<bool> {
+    let read = ["/architecture/input_modalities", "/input_modalities", "/modalities/input"];
+    let read = read.iter().find_map(|path| holds(model.pointer(path)?, "image"));
+    read.or_else(|| model.pointer("/capabilities/vision")?.as_bool())
 }
 
 /// Reads what LM Studio says in its own words: its older and its newer list.
@@ -183,6 +194,12 @@ pub(super) fn lm_studio(page: &Value) -> Option<Vec<ListedModel>> {
             window: loaded.iter().find_map(|path| tokens(model.pointer(path)?)),
             window_max: model.get("max_context_length").and_then(tokens),
             chats: text(model, "type").map(|kind| !kind.starts_with("embedding")),
+            // Its older list calls them a type of their own, its newer one says what they can.
+            reads_images: reads_images(model).or_else(|| match text(model, "type")? {
+                "vlm" => Some(true),
+                "llm" => Some(false),
+                _ => None,
+            }),
             ..ListedModel::default()
         })
     };
@@ -228,6 +245,7 @@ pub(super) fn shown(id: &str, page: &Value, usual: Option<u64>) -> ListedModel {
         window_max,
         chats: can.and_then(|can| holds(can, "completion")),
         takes_tools: can.and_then(|can| holds(can, "tools")),
+        reads_images: can.and_then(|can| holds(can, "vision")),
         ..ListedModel::default()
     }
 }

@@ -62,7 +62,9 @@ fn show(listed: &Result<Listing, Failure>) -> String {
             let (cached, written) = (part(price.cached), part(price.cache_written));
             write!(text, " price {} {} {cached} {written}", price.input, price.output).unwrap();
         }
-        for (what, is_so) in [("chats", model.chats), ("tools", model.takes_tools)] {
+        for (what, is_so) in
+            [("chats", model.chats), ("tools", model.takes_tools), ("images", model.reads_images)]
+        {
             write!(text, "{}", is_so.map_or(String::new(), |is_so| format!(" {what} {is_so}"))).unwrap();
         }
         text.push('\n');
@@ -117,8 +119,8 @@ fn lm_studio_says_elsewhere_what_is_loaded() {
         &[("/v1/models", list), ("/api/v0/models", older)],
         expect![[r#"
             = LM Studio
-            "qwen/qwen3-4b" 4096 of 40960 chats true
-            "phi-4" ? of 16384 chats true
+            "qwen/qwen3-4b" 4096 of 40960 chats true images false
+            "phi-4" ? of 16384 chats true images false
             "text-embedding-nomic-embed-text-v1.5" ? of 2048 chats false
             GET /v1/models
             GET /api/v0/models
@@ -130,8 +132,8 @@ fn lm_studio_says_elsewhere_what_is_loaded() {
         &[("/v1/models", list), ("/api/v0/models", unknown), ("/api/v1/models", newer)],
         expect![[r#"
             = LM Studio
-            "qwen/qwen3-4b" 8192 of 40960 title "Qwen3 4B" chats true
-            "phi-4" ? of 16384 title "Phi 4" chats true
+            "qwen/qwen3-4b" 8192 of 40960 title "Qwen3 4B" chats true images false
+            "phi-4" ? of 16384 title "Phi 4" chats true images false
             "text-embedding-nomic-embed-text-v1.5" ? of ?
             GET /v1/models
             GET /api/v0/models
@@ -153,7 +155,7 @@ fn ollama_gives_less_than_a_model_was_made_for() {
         &[("/v1/models", OLLAMA), ("/api/ps", r#"{"models":[]}"#), ("/api/show", &unset)],
         expect![[r#"
             = Ollama
-            "qwen3:8b" ? of 40960 chats true tools true
+            "qwen3:8b" ? of 40960 chats true tools true images false
             GET /v1/models
             GET /api/ps
             POST /api/show
@@ -187,7 +189,7 @@ fn ollama_is_told_by_its_version_where_its_list_does_not() {
         ],
         expect![[r#"
             = Ollama
-            "qwen3:8b" 40960 of 40960 chats true tools true
+            "qwen3:8b" 40960 of 40960 chats true tools true images false
             GET /v1/models
             GET /api/version
             POST /api/show
@@ -219,7 +221,7 @@ fn vllm_and_gateways_say_all_in_their_list() {
         &[("/v1/models", openrouter)],
         expect![[r#"
             = OpenRouter
-            "anthropic/claude-sonnet-4" 1000000 of ? title "Anthropic: Claude Sonnet 4" price 3 15 0.3 3.75 chats true tools true
+            "anthropic/claude-sonnet-4" 1000000 of ? title "Anthropic: Claude Sonnet 4" price 3 15 0.3 3.75 chats true tools true images true
             "openrouter/auto" 2000000 of ? title "Auto Router" chats true tools false
             "a/image" 8000 of ? title "Painter" price 0 0 - - chats false
             GET /v1/models

@@ -157,7 +157,6 @@ fn everything_comes_over() {
             brought over AGENTS.md
             brought over crow.db
             brought over config.yaml
-            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/.env 600: WORK_API_KEY=sk-very-secret
@@ -196,7 +195,6 @@ fn what_is_there_already_stays() {
             note: the others are there already, or they are links
             note: crow.db is there already and is left as it is
             brought over config.yaml
-            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/.env 644: MINE=1
@@ -276,7 +274,6 @@ fn a_file_that_is_no_database_of_the_python_version_is_left() {
         expect![[r#"
             note: crow.db was left: ~/.agents/crow/crow.db is not a database; move it away or name another file
             brought over config.yaml
-            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri
@@ -304,7 +301,6 @@ fn links_out_of_the_folder_are_not_followed() {
             note: images was left: it is not a folder
             note: crow.db was left: it is a link out of the folder
             brought over config.yaml
-            note: ~/.crow/config.yaml:16: models.big.modality has no effect in this version
             ~/.agents/crow stays as it was
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri

@@ -20,6 +20,9 @@ const CONTEXT_WINDOW: u64 = 128_000;
 /// Most failures of a busy provider are over after three more tries.
 const RETRIES_MAX: u32 = 3;
 
+/// What models read, in the words of `modality`.
+const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "file"];
+
 /// Values of sampling that go into each request as they are.
 const SAMPLING: [&str; 5] = ["top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"];
 
@@ -29,6 +32,7 @@ struct Read {
     provider: Option<(u64, String)>,
     model: Option<String>,
     context_window: Option<u64>,
+    reads_images: Option<bool>,
     compact_tokens_max: Option<u64>,
     max_tokens: Option<u64>,
     temperature: Option<f64>,
@@ -114,6 +118,7 @@ impl Loader<'_> {
                 "provider" => read.provider = self.text(&key, node)?.map(|name| (field.line, name)),
                 "model" => read.model = self.text(&key, node)?,
                 "context_window" => read.context_window = self.positive(&key, node)?,
+                "modality" | "modalities" => read.reads_images = self.modality(&key, node)?,
                 "max_tokens" => read.max_tokens = self.positive(&key, node)?,
                 "temperature" => read.temperature = self.number(&key, node, "a number")?,
                 "reasoning_effort" => read.reasoning_effort = self.text(&key, node)?,
@@ -148,6 +153,7 @@ impl Loader<'_> {
             // Without a name of its own, the model is called at the provider what it is called here.
             model: read.model.unwrap_or_else(|| field.key.clone()),
             context_window: read.context_window.unwrap_or(CONTEXT_WINDOW),
+            reads_images: read.reads_images.unwrap_or(true),
             compact_tokens_max: read.compact_tokens_max,
             max_tokens: read.max_tokens.or(top.max_tokens),
             temperature: read.temperature,
@@ -161,6 +167,28 @@ impl Loader<'_> {
         };
         top.earlier.complete(&mut model);
         Ok(model)
+    }
+
+    /// Reads which kinds of content a model reads; returns whether images are among them.
+    fn modality(&mut self, place: &str, node: &Node) -> Result<Option<bool>, ConfigError> {
+        let named = self.names(place, node)?;
+        if let Some((line, unknown)) = named.iter().find(|(_, name)| !MODALITIES.contains(&name.as_str())) {
+            let problem = format!("{place}: there is no {unknown:?}; there is: {}", MODALITIES.join(", "));
+            return Err(self.wrong(*line, problem));
+        }
+        Ok((!named.is_empty()).then(|| named.iter().any(|(_, name)| name == "image")))
+    }
+
+    /// Reads a name or a list of names, each with its line.
+    fn names(&mut self, place: &str, node: &Node) -> Result<Vec<(u64, String)>, ConfigError> {
+        let nodes = match &node.value {
+            file::Value::Null => &[],
+            file::Value::Scalar(_) => std::slice::from_ref(node),
+            file::Value::List(nodes) => nodes.as_slice(),
+            file::Value::Map(_) => return Err(self.expected(place, node, "a name or a list of names")),
+        };
+        let named = nodes.iter().map(|node| Ok(self.text(place, node)?.map(|name| (node.line, name))));
+        named.filter_map(Result::transpose).collect()
     }
 
     fn request_fields(&self, place: &str, node: &Node) -> Result<Map<String, Value>, ConfigError> {

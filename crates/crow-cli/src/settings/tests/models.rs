@@ -126,3 +126,37 @@ fn how_a_model_is_spoken_to() {
     "#]],
     );
 }
+
+#[test]
+fn what_a_model_reads() {
+    let yaml = |model: &str| {
+        format!("providers: {{ a: {{ base_url: 'http://h' }} }}\nmodels:\n  m: {{ provider: a, {model} }}\n")
+    };
+    for model in [
+        "modality: [text]",
+        "modality: text",
+        "modalities: [text, audio]",
+        "modality: [text, image]",
+        "modality:",
+        "modality: [text, vision]",
+        "modality: { input: [text] }",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.yaml"), yaml(model)).unwrap();
+        let read = match Settings::load(folder.path(), &Environment::new()) {
+            Ok((settings, _)) => settings.models[0].reads_images.to_string(),
+            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+        };
+        let expected = match model {
+            "modality: [text]" | "modality: text" | "modalities: [text, audio]" => "false",
+            "modality: [text, vision]" => {
+                "$DIR/config.yaml:3: models.m.modality: there is no \"vision\"; there is: text, image, audio, video, file"
+            }
+            "modality: { input: [text] }" => {
+                "$DIR/config.yaml:3: models.m.modality: expected a name or a list of names, found a map"
+            }
+            _ => "true",
+        };
+        assert_eq!(read, expected, "{model}");
+    }
+}

@@ -43,9 +43,9 @@ fn each_provider_is_asked_and_fails_alone() {
         &stage,
         "crow models --available --json",
         &expect![[r#"
-        exit 0
-        {"providers":[{"name":"dead","error":{"kind":"connection","message":"`dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?"}},{"name":"near","server":"Ollama","models":[{"id":"qwen3:latest","title":null,"context_window":4096,"context_window_max":40960,"price":null,"chats":true,"tools":true,"configured":["main"]},{"id":"gemma:2b","title":null,"context_window":null,"context_window_max":40960,"price":null,"chats":true,"tools":true,"configured":[]}]}]}
-    "#]],
+            exit 0
+            {"providers":[{"name":"dead","error":{"kind":"connection","message":"`dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?"}},{"name":"near","server":"Ollama","models":[{"id":"qwen3:latest","title":null,"context_window":4096,"context_window_max":40960,"price":null,"chats":true,"tools":true,"images":false,"configured":["main"]},{"id":"gemma:2b","title":null,"context_window":null,"context_window_max":40960,"price":null,"chats":true,"tools":true,"images":false,"configured":[]}]}]}
+        "#]],
     );
 }
 
@@ -68,9 +68,9 @@ fn prices_and_names_of_a_gateway() {
         &stage,
         "crow models -aj",
         &expect![[r#"
-        exit 0
-        {"providers":[{"name":"gate","server":"OpenRouter","models":[{"id":"z/glm","title":"GLM","context_window":200000,"context_window_max":null,"price":{"input":0.6,"output":2.2,"cached":0.11,"cache_written":null},"chats":true,"tools":true,"configured":["main"]}]}]}
-    "#]],
+            exit 0
+            {"providers":[{"name":"gate","server":"OpenRouter","models":[{"id":"z/glm","title":"GLM","context_window":200000,"context_window_max":null,"price":{"input":0.6,"output":2.2,"cached":0.11,"cache_written":null},"chats":true,"tools":true,"images":null,"configured":["main"]}]}]}
+        "#]],
     );
 }
 
@@ -108,9 +108,9 @@ fn names_with_escapes_never_reach_the_terminal() {
         &stage,
         "crow models --available --json",
         &expect![[r#"
-        exit 0
-        {"providers":[{"name":"fake","server":null,"models":[{"id":"scripted","title":null,"context_window":null,"context_window_max":null,"price":null,"chats":null,"tools":null,"configured":["scripted"]}]}]}
-    "#]],
+            exit 0
+            {"providers":[{"name":"fake","server":null,"models":[{"id":"scripted","title":null,"context_window":null,"context_window_max":null,"price":null,"chats":null,"tools":null,"images":null,"configured":["scripted"]}]}]}
+        "#]],
     );
     let refusal = r#"{"error":{"message":"\u001b[2J\u001b]0;mine\u0007 no"}}"#;
     stage.server.serve_at("/v1/models", Answer::whole(500, refusal));

@@ -1,0 +1,84 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Arguments, CrowPart, Ended, MessageId, Reply};
+
+fn image() -> Part {
+    Part::Image { mime: "image/png".to_owned(), data: "aGVsbG8=".to_owned() }
+}
+
+fn text(text: &str) -> Part {
+    Part::Text(text.to_owned())
+}
+
+fn link(uri: &str, name: &str) -> Part {
+    Part::Link { uri: uri.to_owned(), name: name.to_owned(), mime: None }
+}
+
+fn reply(seq: u64, arguments: Option<serde_json::Value>) -> Entry {
+    let calls = arguments.map(|arguments| Call {
+        id: CallId::at(seq, 0),
+        provider_id: "a".to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::Valid(arguments.as_object().unwrap().clone()),
+    });
+    Entry::Reply(Reply {
+        id: MessageId::at(seq),
+        thought: String::new(),
+        text: "Well.".to_owned(),
+        calls: calls.into_iter().collect(),
+        ended: Ended::Normally,
+        usage: None,
+        sealed: None,
+    })
+}
+
+fn shown(transcript: &Transcript) -> String {
+    let mut shown = format!("system {}\n", transcript.system());
+    for step in transcript.for_model().unwrap().steps() {
+        shown += &match step {
+            Shown::Prompt(prompt) => format!("prompt {:?}\n", prompt.parts),
+            Shown::Reply(reply) => format!("reply {} with {} calls\n", reply.text, reply.calls.len()),
+            Shown::Result { call, outcome } => format!("result of {call} {:?}\n", outcome.for_model),
+        };
+    }
+    shown
+}
+
+#[test]
+fn each_image_becomes_a_note_in_its_place() {
+    let mut transcript = Transcript::new("You are Crow.");
+    let parts = vec![
+        text("compare"),
+        image(),
+        link("https://a.test/x/b.png?size=2", ""),
+        image(),
+        link("https://a.test/c", "the plan"),
+        image(),
+        Part::FromCrow { what: CrowPart::Skills, text: "s".to_owned() },
+        image(),
+    ];
+    transcript.push(Entry::Prompt(Prompt { id: MessageId::at(0), parts })).unwrap();
+    transcript.push(reply(1, Some(json!({"file_path": "/p/d.png"})))).unwrap();
+    let mut outcome = Outcome::done("d.png (image/png, 5 bytes):");
+    outcome.for_model.push(image());
+    let touch = Touch::Reads(vec!["/p/d.png".to_owned()]);
+    let facets = Facets { title: "Read d.png".into(), kind: ToolKind::Read, locations: Vec::new(), touch };
+    transcript.push(Entry::Result { call: CallId::at(1, 0), facets, outcome }).unwrap();
+    transcript.push(reply(3, None)).unwrap();
+    let text_only = without_images(transcript.for_model().unwrap()).unwrap().unwrap();
+    expect_test::expect![[r#"
+        system You are Crow.
+        prompt [Text("compare"), Text("(an image was here: image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/x/b.png?size=2", name: "", mime: None }, Text("(an image was here: b.png, image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/c", name: "the plan", mime: None }, Text("(an image was here: the plan, image/png, 5 bytes; this model reads text only)"), FromCrow { what: Skills, text: "s" }, Text("(an image was here: image/png, 5 bytes; this model reads text only)")]
+        reply Well. with 1 calls
+        result of call-1-0 [Text("d.png (image/png, 5 bytes):"), Text("(an image was here: d.png, image/png, 5 bytes; this model reads text only)")]
+        reply Well. with 0 calls
+    "#]].assert_eq(&shown(&text_only));
+}
+
+#[test]
+fn a_conversation_without_images_stays_as_it_is() {
+    let mut transcript = Transcript::new("You are Crow.");
+    transcript.push(Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![text("hello")] })).unwrap();
+    assert_eq!(without_images(transcript.for_model().unwrap()), Ok(None));
+}
