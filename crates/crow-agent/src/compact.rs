@@ -8,7 +8,7 @@ use crow_core::{
 use crow_model::{Ask, Listener, ModelSettings};
 
 use crate::run_turn::{Conversation, IsGuess, TurnCx, store_failure};
-use crate::{clock, open, prompt};
+use crate::{clock, fallback, open, prompt};
 
 /// What the model is asked after its summary; [`Attempt::on_check`] knows the word.
 const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
@@ -161,10 +161,11 @@ pub(crate) async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Tra
         Ok(http) => http,
         Err(failure) => return failed(failure),
     };
+    let n_tokens = transcript.fill().tokens;
     match transcript.for_model() {
         Ok(transcript) => {
             let ask = Ask { settings: model, transcript, tools: &[], seq };
-            let reply = crow_model::ask(http, ask, &mut Quiet { cx }, cx.cut).await;
+            let reply = fallback::ask(cx, (http, n_tokens), ask, &mut Quiet { cx }).await;
             if let Some(usage) = reply.usage {
                 cx.charge_aside(usage).await;
             }
@@ -197,6 +198,7 @@ pub(crate) fn transcript(system: String, said: Vec<String>) -> Result<Transcript
                     ended: Ended::Normally,
                     usage: None,
                     sealed: None,
+                    answered_by: None,
                 })
             }
         };

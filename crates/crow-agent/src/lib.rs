@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod compact;
 mod confirm;
+mod fallback;
 mod go_on;
 mod handle;
 mod hold;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crow_acp::{Client, Editor, Steered, Until};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, Limits, MessageId, Next, Outcome, Part, Prompt, Reply,
-    ReplyBuilder, SessionId, ToolSpec, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
+    Delta, Ended, Entry, Failure, FailureKind, MessageId, Next, Outcome, Part, Prompt, Reply, ReplyBuilder,
+    SessionId, ToolSpec, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
 };
 use crow_model::{Ask, Listener, ModelSettings};
 use crow_speckit::{BackgroundWork, Baseline};
@@ -20,6 +20,7 @@ use crate::calls::run_calls;
 use crate::children::{Came, Children, Context};
 use crate::clock;
 use crate::compact::compact;
+use crate::fallback::{self, Fallback, limit_of};
 use crate::go_on;
 use crate::handle::MoreWords;
 use crate::hold::Told;
@@ -50,6 +51,8 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) until: Until,
     pub(crate) cut: &'a CancellationToken,
     pub(crate) hook_marks: &'a HookMarks,
+    /// The model that answers in place of the session's own.
+    pub(crate) fallback: &'a Fallback,
     /// What the step of the workflow that runs allows and offers, if one does.
     pub(crate) scope: Option<&'a Scope>,
 }
@@ -310,9 +313,21 @@ impl TurnCx<'_> {
 
     /// The model that the session asks now, and how.
     pub(crate) fn model(&self) -> Result<ModelSettings, Failure> {
-        let standing = self.standing.borrow().clone();
-        let mut settings = self.kit.model(standing.model.as_deref())?;
-        if let Some(effort) = standing.thought_level.effort() {
+        let own = self.own_model()?;
+        let substitute = self.fallback.substitute_of(&own.name);
+        Ok(substitute.and_then(|name| self.model_named(Some(&name)).ok()).unwrap_or(own))
+    }
+
+    /// The model that the session asks where its provider has room.
+    pub(crate) fn own_model(&self) -> Result<ModelSettings, Failure> {
+        let name = self.standing.borrow().model.clone();
+        self.model_named(name.as_deref())
+    }
+
+    /// A configured model, at the session's thought level.
+    pub(crate) fn model_named(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
+        let mut settings = self.kit.model(name)?;
+        if let Some(effort) = self.standing.borrow().thought_level.effort() {
             settings.reasoning_effort = Some(effort.to_owned());
         }
         Ok(settings)
@@ -327,10 +342,7 @@ impl TurnCx<'_> {
     pub(crate) fn limit(&self) -> u64 {
         let limits = self.kit.settings().limits;
         match self.model() {
-            Ok(model) => {
-                let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
-                limit(Limits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
-            }
+            Ok(model) => limit_of(limits, &model),
             Err(_) => limit(limits, 0, None),
         }
     }
@@ -367,9 +379,10 @@ impl TurnCx<'_> {
             let settings = self.model()?;
             let http = self.kit.http().await?;
             let open = |open: crow_core::CallsOpen| Failure::new(FailureKind::Internal, open.to_string());
+            let n_tokens = transcript.fill().tokens;
             let transcript = transcript.for_model().map_err(open)?;
             let ask = Ask { settings: &settings, transcript, tools: &tools.specs, seq };
-            Ok(crow_model::ask(http, ask, &mut telling, self.cut).await)
+            Ok(fallback::ask(self, (http, n_tokens), ask, &mut telling).await)
         };
         let reply = asked.await.unwrap_or_else(|failure| ReplyBuilder::new(seq).end(Ended::Failed(failure)));
         telling.draft.keep();

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
 use crate::compact::{self, Chore};
+use crate::fallback::Fallback;
 use crate::handle::MoreWords;
 use crate::hooks::{self, HookMarks, NotAsked};
 use crate::kit::Kit;
@@ -129,6 +130,7 @@ impl TurnJob {
             until: self.until,
             cut: &self.cut,
             hook_marks: &HookMarks::default(),
+            fallback: &Fallback::default(),
             scope: None,
         };
         let end = self.turn_of_writer(&cx, talk, on_disk, (work, more_words)).await;

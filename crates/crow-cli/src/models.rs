@@ -22,6 +22,7 @@ pub(crate) fn run(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) 
                 "context_window": model.context_window,
                 "max_tokens": model.max_tokens,
                 "images": model.reads_images,
+                "fallbacks": model.fallbacks,
                 "has_key": model.provider.api_key.is_some(),
             })
         });

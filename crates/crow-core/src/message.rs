@@ -99,6 +99,8 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// What the provider wants back with it.
     pub sealed: Option<Sealed>,
+    /// The configured name of the model that answered in place of the session's own; `None` for that one.
+    pub answered_by: Option<String>,
 }
 
 /// What a provider gave along with a reply and wants back untouched, such as its own record of the reasoning. Nobody

@@ -193,6 +193,7 @@ impl ReplyBuilder {
             ended,
             usage: self.usage,
             sealed: (!self.sealed.is_empty()).then_some(Sealed { by: self.by, pieces: self.sealed }),
+            answered_by: None,
         }
     }
 }

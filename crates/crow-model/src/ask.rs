@@ -51,6 +51,8 @@ pub trait Listener: Send {
     fn heard(&mut self, delta: Delta<'_>);
     /// Takes a notice for the person: the next try has to wait, or the reply was not taken as it came.
     fn noticed(&mut self, notice: String);
+    /// Hears that the reply failed because its provider is overloaded, after all tries: another model may answer.
+    fn overloaded(&mut self) {}
     /// Waits until more can be taken; a slow listener slows the stream.
     fn room(&mut self) -> impl Future<Output = ()> + Send;
 }
@@ -105,7 +107,12 @@ async fn asked(http: &Http, ask: Ask<'_>, listener: &mut impl Listener, cut: &Ca
         n_failed += 1;
         let retries_max = ask.settings.retries_max;
         let wait = next_try(n_failed, retries_max, &tried, jitter()).filter(|_| !one.was_heard);
-        let Some(wait) = wait else { return one.end(ask, Ended::Failed(tried.failure), listener) };
+        let Some(wait) = wait else {
+            if tried.is_overload() {
+                listener.overloaded();
+            }
+            return one.end(ask, Ended::Failed(tried.failure), listener);
+        };
         tracing::debug!(kind = %tried.failure.kind, n_failed, "asking the model again");
         listener.noticed(notice(&tried, wait, n_failed, retries_max));
         tokio::select! {

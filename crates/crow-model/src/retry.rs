@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crow_core::Failure;
+use crow_core::{Failure, FailureKind};
 
 /// The first wait; a busy provider is often free again within a second.
 const WAIT_FIRST: Duration = Duration::from_millis(500);
@@ -23,6 +23,20 @@ pub(crate) struct Tried {
     pub(crate) failure: Failure,
     /// What another try may hope for.
     pub(crate) cause: Cause,
+}
+
+impl Tried {
+    /// Whether the provider has too much to do, or trouble of its own, which another may not have.
+    pub(crate) fn is_overload(&self) -> bool {
+        match self.cause {
+            Cause::Status { code: 429 | 500..=599, .. } => true,
+            // Some say it in the stream, with a code of their own.
+            Cause::Status { .. } => {
+                matches!(self.failure.kind, FailureKind::ProviderRate | FailureKind::ProviderOverloaded)
+            }
+            Cause::Unreachable | Cause::Silent | Cause::BrokeOff | Cause::Final => false,
+        }
+    }
 }
 
 /// What went wrong, as far as trying again depends on it.

@@ -31,5 +31,6 @@ pub(crate) fn settings() -> ModelSettings {
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,
+        fallbacks: Vec::new(),
     }
 }

@@ -172,6 +172,8 @@ pub struct ModelSettings {
     pub extra_body: Map<String, Value>,
     /// Tries after the first, for each request.
     pub retries_max: u32,
+    /// The configured names of models that may answer in its place when its provider is overloaded, in this order.
+    pub fallbacks: Vec<String>,
 }
 
 impl ModelSettings {
@@ -179,6 +181,12 @@ impl ModelSettings {
     /// calls it.
     pub(crate) fn id(&self) -> String {
         format!("{}/{}", self.provider.name, self.model)
+    }
+
+    /// The variable that holds its provider's key, where it should and does not.
+    pub fn missing_key(&self) -> Option<&str> {
+        let provider = &self.provider;
+        provider.key_variable.as_deref().filter(|_| provider.api_key.is_none())
     }
 
     /// The word for how hard to think, for a dialect to spell; `None` where the fields of the level say it.

@@ -91,6 +91,7 @@ fn entry(number: u64, seq: u64) -> Entry {
             ended: Ended::Normally,
             usage: Some(Usage::new(100, 10)),
             sealed: None,
+            answered_by: None,
         }),
     }
 }

@@ -132,8 +132,17 @@ pub(crate) fn read(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply
     }
     let ended = Ended::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
     let id = MessageId::at(seq);
-    Some(Reply { id, thought, text: said, calls: Vec::new(), ended, usage: None, sealed: None })
-        .filter(|reply| !reply.is_empty())
+    Some(Reply {
+        id,
+        thought,
+        text: said,
+        calls: Vec::new(),
+        ended,
+        usage: None,
+        sealed: None,
+        answered_by: None,
+    })
+    .filter(|reply| !reply.is_empty())
 }
 
 /// Takes a text with its length in front off the bytes.

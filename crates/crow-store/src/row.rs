@@ -92,6 +92,8 @@ enum MessageRow<'a> {
         spent: SpentRow,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sealed: Option<SealedRow<'a>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answered_by: Option<Cow<'a, str>>,
     },
     Tool {
         call: String,
@@ -183,6 +185,7 @@ impl<'a> MessageRow<'a> {
                 ended: EndedRow::of(&reply.ended),
                 spent: reply.usage.map(SpentRow::of).unwrap_or_default(),
                 sealed: reply.sealed.as_ref().map(SealedRow::of),
+                answered_by: reply.answered_by.as_deref().map(Cow::from),
             },
             Entry::Result { call, facets, outcome } => Self::Tool {
                 call: call.to_string(),
@@ -201,17 +204,25 @@ impl<'a> MessageRow<'a> {
                 id: MessageId::new(id),
                 parts: content.into_iter().map(part).collect::<Result<_, _>>()?,
             }),
-            Self::Assistant { id, content, reasoning_content, tool_calls, ended, spent, sealed } => {
-                Entry::Reply(Reply {
-                    id: MessageId::new(id),
-                    thought: reasoning_content.into_owned(),
-                    text: content.into_owned(),
-                    calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
-                    ended: ended.into_ended(),
-                    usage: usage.map(|usage| spent.of_usage(usage)),
-                    sealed: sealed.map(SealedRow::into_sealed),
-                })
-            }
+            Self::Assistant {
+                id,
+                content,
+                reasoning_content,
+                tool_calls,
+                ended,
+                spent,
+                sealed,
+                answered_by,
+            } => Entry::Reply(Reply {
+                id: MessageId::new(id),
+                thought: reasoning_content.into_owned(),
+                text: content.into_owned(),
+                calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
+                ended: ended.into_ended(),
+                usage: usage.map(|usage| spent.of_usage(usage)),
+                sealed: sealed.map(SealedRow::into_sealed),
+                answered_by: answered_by.map(Cow::into_owned),
+            }),
             Self::Tool { call, status, content, shown, plan } => {
                 let (facets, for_client) = shown.into_shown(images)?;
                 let for_model = content.into_iter().map(part).collect::<Result<_, _>>()?;

@@ -173,6 +173,7 @@ fn reply(seq: u64, text: &str) -> Entry {
         ended: Ended::Normally,
         usage: Some(Usage::new(3, 4)),
         sealed: None,
+        answered_by: None,
     })
 }
 

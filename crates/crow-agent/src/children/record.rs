@@ -55,6 +55,7 @@ impl Record {
             ended: Ended::Normally,
             usage: None,
             sealed: None,
+            answered_by: None,
         };
         let stored = match reply.is_empty() {
             true => Ok(()),

@@ -34,6 +34,7 @@ fn reply(seq: u64, thought: &str, text: &str, command: Option<&str>) -> Entry {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     })
 }
 

@@ -146,6 +146,7 @@ pub(super) async fn run(cx: &TurnCx<'_>, talk: &mut Conversation, own: OwnCall) 
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     };
     cx.append(talk, Entry::Reply(reply)).await?;
     run_calls(cx, &cx.tools().tools, &[call], talk).await?;

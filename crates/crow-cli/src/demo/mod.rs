@@ -133,7 +133,7 @@ async fn prove(project: &Path, say: &mut impl Write) -> Result<(), Exit> {
     }
 }
 
-fn settings(home: &Path, base_url: &str) -> Settings {
+fn model(base_url: &str) -> ModelSettings {
     let provider = ProviderSettings {
         name: "demo".into(),
         base_url: base_url.into(),
@@ -142,7 +142,7 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         key_variable: None,
         headers: Vec::new(),
     };
-    let model = ModelSettings {
+    ModelSettings {
         name: "scripted".into(),
         provider,
         model: "scripted".into(),
@@ -158,10 +158,14 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         price: None,
         extra_body: Map::new(),
         retries_max: 0,
-    };
+        fallbacks: Vec::new(),
+    }
+}
+
+fn settings(home: &Path, base_url: &str) -> Settings {
     Settings {
         dir: home.join("crow"),
-        models: vec![model],
+        models: vec![model(base_url)],
         database: Address::File(home.join("crow").join("crow.db")),
         compact_tokens_max: WINDOW,
         requests_max: REQUESTS_MAX,

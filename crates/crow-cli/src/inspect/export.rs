@@ -182,6 +182,7 @@ fn whole(entry: &Entry) -> Vec<(&'static str, Value)> {
         Entry::Reply(reply) => vec![
             ("ended", ended(&reply.ended).map(Cow::into_owned).into()),
             ("usage", reply.usage.map(usage_json).into()),
+            ("answered_by", reply.answered_by.clone().into()),
         ],
         Entry::Result { facets, outcome, .. } => {
             let locations = facets.locations.iter();

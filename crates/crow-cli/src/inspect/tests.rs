@@ -132,6 +132,7 @@ fn entries() -> [Entry; 3] {
             ended: Ended::Normally,
             usage: None,
             sealed: None,
+            answered_by: None,
         }),
         Entry::Result {
             call: CallId::at(1, 0),
@@ -174,6 +175,7 @@ fn change() -> [Entry; 3] {
             ended: Ended::OutputLimit,
             usage: Some(Usage { cost: Some(12_300_000), ..Usage::new(7, 3) }),
             sealed: None,
+            answered_by: None,
         }),
         Entry::Result {
             call: CallId::at(1, 0),
@@ -405,7 +407,7 @@ fn a_session_is_exported_as_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123},"answered_by":null},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }

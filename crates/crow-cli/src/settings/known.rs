@@ -49,6 +49,7 @@ pub(super) const MODEL: &[&str] = &[
     "thought_levels",
     "send_reasoning",
     "tool_calls",
+    "fallbacks",
     "price",
     "extra_body",
 ];
@@ -85,8 +86,6 @@ pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeo
 /// Keys at the top that earlier versions had a use for, or other programs that read the same file.
 const TOP_RETIRED: &[&str] =
     &["N_STEPS_BACK_COMPACT", "TERMINAL_TOOL", "image_store", "redis_url", "goal", "chunk_log"];
-/// Such keys of a model.
-const MODEL_RETIRED: &[&str] = &["fallbacks"];
 /// Such keys of an MCP server: those of FastMCP that are for people, or for a client that works otherwise.
 const SERVER_RETIRED: &[&str] =
     &["description", "icon", "keep_alive", "authentication", "auth", "sse_read_timeout", "transforms"];
@@ -95,7 +94,6 @@ const SERVER_RETIRED: &[&str] =
 pub(super) fn is_retired(place: &str, key: &str) -> bool {
     let retired = match place.split('.').next() {
         Some("") => TOP_RETIRED,
-        Some("models") => MODEL_RETIRED,
         Some("mcpServers") => SERVER_RETIRED,
         Some(_) | None => &[],
     };

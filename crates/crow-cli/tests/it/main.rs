@@ -13,6 +13,7 @@ mod demo;
 mod dependencies;
 mod earlier;
 mod endings;
+mod fallbacks;
 mod folders;
 mod golden;
 mod held;

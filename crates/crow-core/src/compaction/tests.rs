@@ -61,6 +61,7 @@ fn reply(seq: u64, text: &str, n_calls: usize) -> Reply {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     }
 }
 

@@ -30,6 +30,7 @@ fn reply(seq: u64, arguments: Option<serde_json::Value>) -> Entry {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     })
 }
 

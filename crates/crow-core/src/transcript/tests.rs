@@ -64,6 +64,7 @@ fn reply(id: MessageId, seq: u64, n_calls: usize) -> Reply {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     }
 }
 

@@ -26,6 +26,7 @@ fn reply(n_calls: usize, ended: Ended) -> Reply {
         ended,
         usage: None,
         sealed: None,
+        answered_by: None,
     }
 }
 

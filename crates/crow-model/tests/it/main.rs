@@ -61,6 +61,7 @@ fn settings(base_url: &str) -> ModelSettings {
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,
+        fallbacks: Vec::new(),
     }
 }
 

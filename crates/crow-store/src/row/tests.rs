@@ -80,6 +80,7 @@ fn reply() -> impl Strategy<Value = Reply> {
             ended,
             usage,
             sealed,
+            answered_by: None,
         },
     )
 }
@@ -252,6 +253,7 @@ fn full_reply() -> Reply {
         ended: Ended::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
         usage: Some(Usage { cached: 8, cost: Some(1_500_000), ..Usage::new(10, 2) }),
         sealed: Some(Sealed { by: "acme/acme-9".into(), pieces: vec![json!({"signature": "x"})] }),
+        answered_by: Some("small".into()),
     }
 }
 
@@ -307,7 +309,8 @@ fn a_reply_reads_like_a_providers_message() {
                     "signature": "x"
                   }
                 ]
-              }
+              },
+              "answered_by": "small"
             }"#]],
     );
 }

@@ -20,6 +20,9 @@ const CONTEXT_WINDOW: u64 = 128_000;
 /// Most failures of a busy provider are over after three more tries.
 const RETRIES_MAX: u32 = 3;
 
+/// Each costs its tries before the next is asked.
+const FALLBACKS_MAX: usize = 8;
+
 /// What models read, in the words of `modality`.
 const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "file"];
 
@@ -42,6 +45,7 @@ struct Read {
     tool_calls: ToolCalls,
     price: Option<Price>,
     extra_body: Map<String, Value>,
+    fallbacks: Vec<String>,
 }
 
 impl Loader<'_> {
@@ -137,6 +141,7 @@ impl Loader<'_> {
                     }
                     sampling.insert(name.to_owned(), value);
                 }
+                "fallbacks" => read.fallbacks = self.fallbacks(&key, node, (&place, top))?,
                 "price" => read.price = Some(self.price(&key, field)?),
                 "extra_body" => read.extra_body = self.request_fields(&key, node)?,
                 _ => self.check_known(&place, field, known::MODEL),
@@ -164,6 +169,7 @@ impl Loader<'_> {
             price: read.price,
             extra_body: sampling,
             retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
+            fallbacks: read.fallbacks,
         };
         top.earlier.complete(&mut model);
         Ok(model)
@@ -177,6 +183,34 @@ impl Loader<'_> {
             return Err(self.wrong(*line, problem));
         }
         Ok((!named.is_empty()).then(|| named.iter().any(|(_, name)| name == "image")))
+    }
+
+    /// Reads the names of other models; the model itself among them says nothing.
+    fn fallbacks(
+        &mut self,
+        key: &str,
+        node: &Node,
+        (place, top): (&str, &Top<'_>),
+    ) -> Result<Vec<String>, ConfigError> {
+        let models: Vec<&str> = top.models.iter().map(|field| field.key.as_str()).collect();
+        let mut fallbacks: Vec<String> = Vec::new();
+        for (line, name) in self.names(key, node)? {
+            if !models.contains(&name.as_str()) {
+                let nearest = known::nearest(&name, models.iter().copied());
+                let hint = match nearest {
+                    Some(nearest) => format!("did you mean {nearest}?"),
+                    None => format!("there is: {}", models.join(", ")),
+                };
+                return Err(self.wrong(line, format!("{key}: there is no model {name:?}; {hint}")));
+            }
+            if format!("models.{name}") != place && !fallbacks.contains(&name) {
+                fallbacks.push(name);
+            }
+            if fallbacks.len() > FALLBACKS_MAX {
+                return Err(self.wrong(line, format!("{key}: at most {FALLBACKS_MAX} models")));
+            }
+        }
+        Ok(fallbacks)
     }
 
     /// Reads a name or a list of names, each with its line.

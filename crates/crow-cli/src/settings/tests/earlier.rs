@@ -108,7 +108,6 @@ max_retries_per_step: 3
             retired: redis_url
             retired: goal
             retired: chunk_log
-            retired: models.big.fallbacks
             model big: big-70b at work https://llm.work/v1
               key Some(ApiKey(…)) from Some("WORK_API_KEY") headers []
               window 128000 max Some(38192) temperature Some(0.6) effort None retries 3 body {"top_p":0.95,"top_k":20,"min_p":0,"presence_penalty":0.1,"repetition_penalty":1.05,"parallel_tool_calls":false}

@@ -160,3 +160,38 @@ fn what_a_model_reads() {
         assert_eq!(read, expected, "{model}");
     }
 }
+
+#[test]
+fn fallbacks_are_models_of_the_configuration() {
+    let yaml = |fallbacks: &str| {
+        format!(
+            "providers: {{ a: {{ base_url: 'http://h' }} }}\nmodels:\n  big: {{ provider: a, fallbacks: {fallbacks} }}\n  small: {{ provider: a, fallbacks: [big] }}\n"
+        )
+    };
+    for (fallbacks, expected) in [
+        ("[small]", "small"),
+        ("small", "small"),
+        ("[big, small, small]", "small"),
+        ("", ""),
+        (
+            "[small, smal]",
+            "$DIR/config.yaml:3: models.big.fallbacks: there is no model \"smal\"; did you mean small?",
+        ),
+        (
+            "[elsewhere]",
+            "$DIR/config.yaml:3: models.big.fallbacks: there is no model \"elsewhere\"; there is: big, small",
+        ),
+        (
+            "{ small: 1 }",
+            "$DIR/config.yaml:3: models.big.fallbacks: expected a name or a list of names, found a map",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.yaml"), yaml(fallbacks)).unwrap();
+        let read = match Settings::load(folder.path(), &Environment::new()) {
+            Ok((settings, _)) => settings.models[0].fallbacks.join(" "),
+            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+        };
+        assert_eq!(read, expected, "{fallbacks}");
+    }
+}

@@ -44,6 +44,7 @@ fn entries_of(place: usize, round: &str) -> Vec<Entry> {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     };
     // Results come in any order.
     let results = steps.iter().enumerate().rev().map(|(index, (path, text))| Entry::Result {

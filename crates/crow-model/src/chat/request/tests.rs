@@ -37,6 +37,7 @@ fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
         ended: Ended::Normally,
         usage: None,
         sealed: None,
+        answered_by: None,
     })
 }
 

@@ -46,6 +46,7 @@ fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> En
         ended: Ended::Normally,
         usage: None,
         sealed: (!pieces.is_empty()).then(|| Sealed { by: settings().id(), pieces }),
+        answered_by: None,
     })
 }
 

@@ -44,6 +44,7 @@ fn sealed_reply(seq: u64, text: &str, provider_ids: &[&str], by: &str, pieces: &
         ended: Ended::Normally,
         usage: None,
         sealed: (!pieces.is_empty()).then(|| Sealed { by: by.to_owned(), pieces: pieces.to_vec() }),
+        answered_by: None,
     })
 }
 

@@ -122,6 +122,7 @@ pub(super) fn reply(thought: String, text: String, usage: Option<Usage>) -> Repl
         ended: Ended::Normally,
         usage,
         sealed: None,
+        answered_by: None,
     }
 }
 

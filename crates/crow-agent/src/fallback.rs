@@ -1,0 +1,130 @@
+//! Models that answer in place of the session's own when its provider is overloaded. One that answered stays until the turn
+//! is over; the next prompt begins with the session's own again.
+
+use std::sync::{Mutex, PoisonError};
+
+use crow_core::{Delta, Ended, Limits, Reply, Update, limit};
+use crow_model::{Ask, Http, Listener, ModelSettings};
+
+use crate::run_turn::TurnCx;
+
+/// The model that answers in place of another in a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Fallback(Mutex<Option<Substitute>>);
+
+#[derive(Debug)]
+struct Substitute {
+    of: String,
+    name: String,
+}
+
+impl Fallback {
+    /// Returns the model that answers in place of this one by now.
+    pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
+        let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        substitute
+            .as_ref()
+            .filter(|substitute| substitute.of == model)
+            .map(|substitute| substitute.name.clone())
+    }
+
+    fn set(&self, of: &str, name: &str) {
+        let substitute = Substitute { of: of.to_owned(), name: name.to_owned() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
+    }
+}
+
+/// Asks a model, and its fallbacks in their order when its provider is overloaded before anything of the reply was shown.
+/// `n_tokens` is the context that they have to take.
+pub(crate) async fn ask(
+    cx: &TurnCx<'_>,
+    (http, n_tokens): (&Http, u64),
+    request: Ask<'_>,
+    listener: &mut impl Listener,
+) -> Reply {
+    let own = match cx.own_model() {
+        Ok(own) => own,
+        // The configuration has changed since; there is nothing to go by.
+        Err(_) => request.settings.clone(),
+    };
+    let asked = request.settings.name.as_str();
+    let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != own.name);
+    let mut watched = Watched { listener, is_overloaded: false };
+    let first = crow_model::ask(http, request, &mut watched, cx.cut).await;
+    if !watched.is_overloaded || !first.is_empty() || cx.is_over() {
+        return Reply { answered_by: answered_by(asked), ..first };
+    }
+    for name in own.fallbacks.iter().filter(|name| *name != asked) {
+        let model = match candidate(cx, name, n_tokens) {
+            Ok(model) => model,
+            Err(why) => {
+                tell(cx, format!("the fallback {name} is not asked: {why}"));
+                continue;
+            }
+        };
+        tell(cx, format!("the provider of {asked} is overloaded: {name} is asked instead"));
+        let reply = crow_model::ask(http, Ask { settings: &model, ..request }, &mut watched, cx.cut).await;
+        match &reply.ended {
+            Ended::Failed(failure) if reply.is_empty() => {
+                tell(cx, format!("the fallback {name} did not answer: {}", failure.sentence));
+            }
+            Ended::Normally
+            | Ended::OutputLimit
+            | Ended::SizeLimit
+            | Ended::Refused
+            | Ended::Cancelled
+            | Ended::Failed(_) => {
+                cx.fallback.set(&own.name, name);
+                return Reply { answered_by: answered_by(name), ..reply };
+            }
+        }
+    }
+    first
+}
+
+/// The settings of a fallback, or why it cannot answer.
+fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings, String> {
+    let model = cx.model_named(Some(name)).map_err(|failure| failure.sentence)?;
+    if let Some(variable) = model.missing_key() {
+        return Err(format!("its key {variable} is not set"));
+    }
+    let room = limit_of(cx.kit.settings().limits, &model);
+    match n_tokens <= room {
+        true => Ok(model),
+        false => Err(format!("the conversation has {n_tokens} tokens, and it takes {room}")),
+    }
+}
+
+/// How many tokens the context of a model may have.
+pub(crate) fn limit_of(limits: Limits, model: &ModelSettings) -> u64 {
+    let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
+    limit(Limits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
+}
+
+fn tell(cx: &TurnCx<'_>, notice: String) {
+    cx.client.tell(cx.session, Update::Notice(notice));
+}
+
+/// Passes on what it hears, and remembers that the provider is overloaded.
+struct Watched<'a, L> {
+    listener: &'a mut L,
+    is_overloaded: bool,
+}
+
+impl<L: Listener> Listener for Watched<'_, L> {
+    fn heard(&mut self, delta: Delta<'_>) {
+        self.listener.heard(delta);
+    }
+
+    fn noticed(&mut self, notice: String) {
+        self.listener.noticed(notice);
+    }
+
+    fn overloaded(&mut self) {
+        self.is_overloaded = true;
+    }
+
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        self.listener.room()
+    }
+}

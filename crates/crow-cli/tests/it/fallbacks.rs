@@ -1,0 +1,184 @@
+//! Models that answer in place of one whose provider is overloaded.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use crow_testkit::ModelServer;
+use crow_testkit::client::{Answered, FakeClient, World};
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+/// Three models of one provider, and one without its key.
+fn models(server: &ModelServer, retries: u32) -> String {
+    let url = server.base_url();
+    format!(
+        "providers:\n  p: {{ base_url: '{url}' }}\n  q: {{ base_url: '{url}', api_key: '${{NO_SUCH_KEY}}' }}\n\
+         models:\n  first: {{ provider: p, context_window: 64000, fallbacks: [keyless, tiny, second, third] }}\n  \
+         keyless: {{ provider: q }}\n  tiny: {{ provider: p, context_window: 100 }}\n  \
+         second: {{ provider: p, context_window: 64000, fallbacks: [first] }}\n  third: {{ provider: p, context_window: 64000 }}\n\
+         max_retries_per_step: {retries}\n"
+    )
+}
+
+struct Stage {
+    server: ModelServer,
+    world: World,
+    client: FakeClient,
+    session: String,
+}
+
+impl Stage {
+    async fn new(script: &str, retries: u32) -> Self {
+        let server = ModelServer::start(script);
+        let world = World::new(server.base_url());
+        world.configure(&models(&server, retries));
+        world.file("a.txt", "apples\n");
+        let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
+        let capabilities = json!({"session": {"notices": {}}});
+        let mut client = FakeClient::start_with(binary, &world.home(), capabilities).await;
+        let session = client.new_session(&world.project()).await;
+        Self { server, world, client, session }
+    }
+
+    async fn say(&mut self, text: &str) -> Answered {
+        let id = self.client.prompt(&self.session, text).await;
+        self.client.answer_to(id).await
+    }
+
+    /// What the client heard and which models were asked, in their order.
+    fn told(&self) -> String {
+        assert_eq!(self.server.refused(), Vec::<String>::new(), "a model refused a request");
+        let asked = self.server.requests();
+        let asked: Vec<&str> = asked.iter().filter_map(|request| request["model"].as_str()).collect();
+        // How many tokens the tools and the prompt come to changes with their words.
+        let log = self.client.log();
+        let lines = log.lines().map(|line| match line.split_once("the conversation has ") {
+            Some((begin, rest)) => {
+                let (_, rest) = rest.split_once(' ').expect("a number");
+                format!("{begin}the conversation has N {rest}\n")
+            }
+            None => format!("{line}\n"),
+        });
+        format!("{}asked: {}\n", lines.collect::<String>(), asked.join(", "))
+    }
+}
+
+async fn check(script: &str, prompts: &[&str], expected: Expect) {
+    let mut stage = Stage::new(script, 0).await;
+    let mut ended = String::new();
+    for prompt in prompts {
+        ended += &match stage.say(prompt).await {
+            Ok(answer) => format!("= {}\n", answer["stopReason"].as_str().unwrap_or_default()),
+            Err(error) => format!("! {}\n", error["data"]["kind"].as_str().unwrap_or_default()),
+        };
+    }
+    expected.assert_eq(&(stage.told() + &ended));
+}
+
+#[tokio::test]
+async fn the_first_that_can_answers_for_the_rest_of_the_turn() {
+    check(
+        r#"
+        status 529 {"error":{"type":"overloaded_error","message":"Overloaded"}}
+        call read {"file_path":"a.txt"}
+        text "Apples."
+        text "Hello again."
+        "#,
+        &["what is in a.txt?", "hello"],
+        expect![[r#"
+            < notice warning "the fallback keyless is not asked: its key NO_SUCH_KEY is not set" ""
+            < notice warning "the fallback tiny is not asked: the conversation has N tokens, and it takes 88" ""
+            < notice warning "the provider of first is overloaded: second is asked instead" ""
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] Apples.
+            < title what is in a.txt?
+            < text[msg-5] Hello again.
+            asked: first, second, second, first
+            = end_turn
+            = end_turn
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn one_after_the_other_is_asked_and_the_first_failure_is_told() {
+    check(
+        r#"
+        status 429 {"error":{"message":"slow down"}}
+        status 401 {"error":{"message":"bad key"}}
+        status 503 {"error":{"message":"busy"}}
+        "#,
+        &["hello"],
+        expect![[r#"
+            < notice warning "the fallback keyless is not asked: its key NO_SUCH_KEY is not set" ""
+            < notice warning "the fallback tiny is not asked: the conversation has N tokens, and it takes 88" ""
+            < notice warning "the provider of first is overloaded: second is asked instead" ""
+            < notice warning "the fallback second did not answer: `p` wants a key (401): bad key; configure `api_key` for it" ""
+            < notice warning "the provider of first is overloaded: third is asked instead" ""
+            < notice warning "the fallback third did not answer: `p` is overloaded or broken for `third` (503): busy; try again later" ""
+            < title hello
+            asked: first, second, third
+            ! provider_rate
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_another_could_not_answer_either_is_no_reason_to_ask_it() {
+    for (status, body) in [
+        (400, r#"{"error":{"message":"bad request"}}"#),
+        (401, r#"{"error":{"message":"bad key"}}"#),
+        (403, r#"{"error":{"message":"no"}}"#),
+        (429, r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#),
+    ] {
+        let mut stage = Stage::new(&format!("status {status} {body}"), 0).await;
+        stage.say("hello").await.expect_err("the turn fails");
+        assert_eq!(stage.server.n_requests(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_was_shown_in_part_is_not_begun_again() {
+    check(
+        r#"
+        text "Begun" | chunk {"error":{"message":"overloaded","code":503}}
+        text " and ended."
+        "#,
+        &["hello"],
+        expect![[r#"
+            < text[msg-1] Begun
+            < notice warning "the provider is in trouble; the model is asked to go on with it (1 of 3)" ""
+            < text[msg-3]  and ended.
+            < title hello
+            asked: first, first
+            = end_turn
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn who_answered_is_stored_with_the_reply() {
+    let script = "status 500\nstatus 500\ntext \"Here.\"\ntext \"Back.\"";
+    let mut stage = Stage::new(script, 1).await;
+    stage.say("hello").await.expect("the turn ends");
+    stage.say("again").await.expect("the turn ends");
+    assert!(stage.told().ends_with("asked: first, first, second, first\n"), "{}", stage.told());
+    #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
+    let exported = std::process::Command::new(env!("CARGO_BIN_EXE_crow-cli"))
+        .args(["inspect", "-s", &stage.session, "--export", "json"])
+        .env("HOME", stage.world.home())
+        .output()
+        .expect("the program runs");
+    let exported: serde_json::Value = serde_json::from_slice(&exported.stdout).expect("it is JSON");
+    let messages = exported["messages"].as_array().expect("messages").iter();
+    let by: Vec<String> = messages
+        .filter(|message| message["role"] == "assistant")
+        .map(|message| format!("{} {}", message["text"], message["answered_by"]))
+        .collect();
+    assert_eq!(by, ["\"Here.\" \"second\"", "\"Back.\" null"]);
+}
