@@ -89,7 +89,7 @@ impl Sandbox {
 }
 
 /// What programs say when they may not do something.
-const SIGNS: [&str; 8] = [
+const SIGNS: [&str; 14] = [
     "permission denied",
     "operation not permitted",
     "read-only file system",
@@ -98,6 +98,13 @@ const SIGNS: [&str; 8] = [
     "eperm",
     "erofs",
     "ebusy",
+    // Some do not say why they could not: a cache that is not there yet cannot be made.
+    "could not create local repository",
+    "could not create parent dir",
+    "could not create directory",
+    "unable to create directory",
+    "failed to create directory",
+    "failed to create parent dir",
 ];
 
 /// What programs say when they reach nobody.
@@ -197,6 +204,8 @@ mod tests {
             (Offline, Open, "go: dial tcp: lookup proxy.golang.org: no such host", true),
             (Offline, Open, "failed to lookup address information: Try again", true),
             (Offline, Open, "java.net.UnknownHostException: repo.example.org", true),
+            (Offline, Open, "[ERROR] Could not create local repository at /home/me/.m2/repository", true),
+            (Offline, Open, "Could not create parent directory for lock file /home/me/.gradle/x.lck", true),
             (Offline, Open, "error[E0308]: mismatched types", false),
             (Project, Closed, "error[E0308]: mismatched types", false),
             (Free, Closed, "touch: cannot touch '/etc/x': Permission denied", false),
