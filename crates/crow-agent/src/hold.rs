@@ -124,7 +124,11 @@ impl Gate {
         Ran { confinement: held, outcome }: Ran,
     ) -> After {
         let network = self.settings.network;
-        let is_suspected = outcome.status == Status::Failed && held.is_suspected(network, &said(&outcome));
+        let is_suspected = match (outcome.status, &facets.touch) {
+            (Status::Failed, _) => held.is_suspected(network, &said(&outcome)),
+            (Status::Done, Touch::Runs(line)) => held.is_suspected_in_part(network, line, &said(&outcome)),
+            (Status::Pending | Status::Running | Status::Done, _) => false,
+        };
         let Some(note) = held.note(network).filter(|_| is_suspected && !cx.is_over()) else {
             return After::Over(outcome);
         };

@@ -3,7 +3,7 @@
 mod support;
 
 pub use self::support::{PartialSandbox, SandboxRules, SandboxSupport};
-use crate::Mode;
+use crate::{Mode, shell};
 
 /// What a command may do to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,6 +151,19 @@ impl Confinement {
         }
     }
 
+    /// The same for a command line that ended well. The last of several commands in it may hide that another one failed,
+    /// as in `cargo build | tail`; what only passes words on must not be taken for it, so fewer signs count.
+    pub fn is_suspected_in_part(self, network: Network, line: &str, said: &str) -> bool {
+        let may_hide = || shell::parse(line).map_or(true, |commands| commands.len() > 1);
+        let said = said.to_lowercase();
+        let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+        let is_cut_off = || self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
+        match self {
+            Self::Free | Self::ReadOnly => false,
+            Self::Project | Self::Offline => (is_said(&SIGNS_OF_READERS) || is_cut_off()) && may_hide(),
+        }
+    }
+
     /// Says how a command was held; nothing of one that was not.
     pub fn note(self, network: Network) -> Option<String> {
         let bounds = match self {
@@ -213,6 +226,27 @@ mod tests {
         for (confinement, network, said, is_suspected) in table {
             assert_eq!(confinement.is_suspected(network, said), is_suspected, "{confinement:?} {said}");
             assert_eq!(confinement.note(network).is_none(), confinement == Free);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_pipeline_does_not_hide_what_failed_in_it() {
+        use Confinement::*;
+        use Network::*;
+        #[rustfmt::skip]
+        let table = [
+            (Offline, Open, "cargo build 2>&1 | tail", "Could not resolve host: index.crates.io", true),
+            (Offline, Open, "cargo build; echo done", "could not open 'x': Read-only file system", true),
+            (Offline, Open, "cargo build", "warning: could not resolve host: x", false),
+            (Offline, Open, "cargo test | tail", "test permission denied is told ... ok", false),
+            (Project, Open, "cargo build | tail", "Could not resolve host: index.crates.io", false),
+            (Project, Closed, "cargo build | tail", "Could not resolve host: index.crates.io", true),
+            (ReadOnly, Open, "grep -r EROFS . | head", "a.c: EROFS", false),
+            (Free, Open, "cargo build | tail", "Read-only file system", false),
+        ];
+        for (confinement, network, line, said, is_suspected) in table {
+            let found = confinement.is_suspected_in_part(network, line, said);
+            assert_eq!(found, is_suspected, "{confinement:?} {line} {said}");
         }
     }
 }

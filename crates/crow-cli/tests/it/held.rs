@@ -93,6 +93,16 @@ fn what_nobody_approved_is_held_and_runs_again_when_a_person_says_so() {
 }
 
 #[test]
+fn what_failed_in_front_of_a_pipe_is_not_overlooked() {
+    check(async {
+        let mut stage = Stage::new("{ mode: auto }", json!({})).await;
+        let told = stage.play(&format!("{{ {WRITES}; }} 2>&1 | tee log"), &["reject_once"]).await;
+        assert!(told.contains("did not want it to run without"), "{told}");
+        assert_eq!(stage.n_questions(), 1, "{}", stage.client.log());
+    });
+}
+
+#[test]
 fn a_rule_does_not_free_and_a_person_does() {
     check(async {
         let mut stage = Stage::new("{ allow: [sh -c] }", json!({})).await;
