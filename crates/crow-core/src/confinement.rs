@@ -12,7 +12,9 @@ pub enum Confinement {
     Free,
     /// Write inside the roots, temporary folders and the caches of tools, nowhere else.
     Project,
-    /// The same, and no network.
+    /// The same, but for files there that other programs run by themselves.
+    Guarded,
+    /// The same as [`Self::Guarded`], and no network.
     Offline,
     /// Write nowhere.
     ReadOnly,
@@ -45,6 +47,8 @@ pub enum Sandbox {
 pub enum Approval {
     /// A person, for this call or with an "always".
     Person,
+    /// A person, with an "always" for what runs the project's own code: they saw neither that nor the whole command.
+    Lasting,
     /// The mode or a rule.
     Law,
     /// Nobody had to: it only reads.
@@ -82,6 +86,7 @@ impl Sandbox {
             (_, Self::Always | Self::Unapproved, Approval::Editing | Approval::Building) => {
                 Confinement::Offline
             }
+            (_, Self::Always | Self::Unapproved, Approval::Lasting) => Confinement::Guarded,
             (_, Self::Always, _) | (_, Self::Unapproved, Approval::Law) => Confinement::Project,
             (_, Self::Off, _) | (_, Self::Unapproved, Approval::Person) => Confinement::Free,
         }
@@ -134,7 +139,7 @@ impl Confinement {
     /// Returns whether a command may use the network where others may: one that only reads needs none.
     pub fn network(self, configured: Network) -> Network {
         match self {
-            Self::Free | Self::Project => configured,
+            Self::Free | Self::Project | Self::Guarded => configured,
             Self::Offline | Self::ReadOnly => Network::Closed,
         }
     }
@@ -146,7 +151,7 @@ impl Confinement {
         let is_cut_off = self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free => false,
-            Self::Project | Self::Offline => is_said(&SIGNS) || is_cut_off,
+            Self::Project | Self::Guarded | Self::Offline => is_said(&SIGNS) || is_cut_off,
             Self::ReadOnly => is_said(&SIGNS_OF_READERS) || is_cut_off,
         }
     }
@@ -160,7 +165,9 @@ impl Confinement {
         let is_cut_off = || self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free | Self::ReadOnly => false,
-            Self::Project | Self::Offline => (is_said(&SIGNS_OF_READERS) || is_cut_off()) && may_hide(),
+            Self::Project | Self::Guarded | Self::Offline => {
+                (is_said(&SIGNS_OF_READERS) || is_cut_off()) && may_hide()
+            }
         }
     }
 
@@ -168,8 +175,10 @@ impl Confinement {
     pub fn note(self, network: Network) -> Option<String> {
         let bounds = match self {
             Self::Free => return None,
-            Self::Project | Self::Offline => {
-                "could write only in the project, temporary folders and the caches of tools"
+            Self::Project => "could write only in the project, temporary folders and the caches of tools",
+            Self::Guarded | Self::Offline => {
+                "could write only in the project, temporary folders and the caches of tools, and change no file that other \
+                 programs run by themselves"
             }
             Self::ReadOnly => "could write nowhere",
         };
@@ -192,6 +201,7 @@ mod tests {
         for mode in [Mode::Ask, Mode::AcceptEdits, Mode::Auto] {
             assert_eq!(row(mode, Person), [Free, Free, Project], "{mode:?}");
             assert_eq!(row(mode, Law), [Free, Project, Project], "{mode:?}");
+            assert_eq!(row(mode, Lasting), [Free, Guarded, Guarded], "{mode:?}");
             assert_eq!(row(mode, Reading), [Free, ReadOnly, ReadOnly], "{mode:?}");
             assert_eq!(row(mode, Editing), [Free, Offline, Offline], "{mode:?}");
             assert_eq!(row(mode, Building), [Free, Offline, Offline], "{mode:?}");

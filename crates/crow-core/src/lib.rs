@@ -63,7 +63,8 @@ pub use message::{
 pub use pattern::{BadGlob, LetterCase, PathGlob};
 pub use permission::{
     BadRule, Grant, GrantOffer, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, approval_sandboxed,
-    autorun_of_home, hook_managers, is_autorun_folder, is_key, judge, judge_sandboxed,
+    autorun_of_home, hook_managers, is_autorun_entry, is_autorun_folder, is_key, judge, judge_sandboxed,
+    may_hold_autorun,
 };
 pub use reply::{Delta, ModelEvent, ReplyBuilder};
 pub use schedule::waits_for;

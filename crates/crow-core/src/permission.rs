@@ -28,7 +28,9 @@ use std::path::{Path, PathBuf};
 
 use self::accepted::Effect;
 use self::autorun::is_autorun;
-pub use self::autorun::{autorun_of_home, hook_managers, is_autorun_folder};
+pub use self::autorun::{
+    autorun_of_home, hook_managers, is_autorun_entry, is_autorun_folder, may_hold_autorun,
+};
 pub use self::grants::{Grant, GrantOffer, Grants};
 pub use self::paths::is_key;
 use self::paths::{holds_protected, is_inside, is_protected, is_readable, is_secret};
@@ -192,14 +194,20 @@ pub fn approval(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> 
     };
     let held = grants.sandboxed();
     let is_allowed = |mode| judge(&Law { mode, ..*law }, &held, tool, facets) == Verdict::Allow;
+    let by = |mode| {
+        let no_grants = Grants::default();
+        let is_ruled =
+            held.is_empty() || judge(&Law { mode, ..*law }, &no_grants, tool, facets) == Verdict::Allow;
+        if is_ruled { Approval::Law } else { Approval::Lasting }
+    };
     match effect {
         Some(Effect::Reads) => Approval::Reading,
         // What a rule allows runs as the rule has it.
-        Some(_) if law.mode == Mode::AcceptEdits && is_allowed(Mode::Ask) => Approval::Law,
+        Some(_) if law.mode == Mode::AcceptEdits && is_allowed(Mode::Ask) => by(Mode::Ask),
         _ if !is_allowed(law.mode) => Approval::Person,
         Some(Effect::Edits) if law.mode == Mode::AcceptEdits => Approval::Editing,
         Some(Effect::Builds) if law.mode == Mode::AcceptEdits => Approval::Building,
-        Some(Effect::Edits | Effect::Builds) | None => Approval::Law,
+        Some(Effect::Edits | Effect::Builds) | None => by(law.mode),
     }
 }
 

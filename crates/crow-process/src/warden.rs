@@ -114,7 +114,9 @@ impl Warden {
             args: args.to_owned(),
             ..Orders::default()
         };
-        if matches!(confine.confinement, Confinement::Project | Confinement::Offline) {
+        let is_guarded = matches!(confine.confinement, Confinement::Guarded | Confinement::Offline);
+        if is_guarded || confine.confinement == Confinement::Project {
+            orders.guards_autorun = is_guarded;
             orders.roots = spelled(&confine.writable);
             orders.writable = spelled(&self.rules.writable);
             orders.caches = spelled(&self.rules.caches);

@@ -93,6 +93,25 @@ fn what_nobody_approved_is_held_and_runs_again_when_a_person_says_so() {
 }
 
 #[test]
+fn a_build_that_nobody_approved_changes_no_file_that_an_editor_runs() {
+    check(async {
+        for (mode, is_changed) in [("accept-edits", false), ("auto", true)] {
+            let mut stage = Stage::new(&format!("{{ mode: {mode} }}"), json!({})).await;
+            let project = stage.world.project();
+            let makefile =
+                "test:\n\tmkdir -p .vscode; echo bad > .vscode/tasks.json; echo bad > .envrc; echo x > out\n";
+            fs::write(project.join("Makefile"), makefile).expect("a file can be written");
+            fs::write(project.join(".envrc"), "good\n").expect("a file can be written");
+            let told = stage.play("make test", &["reject_once"]).await;
+            assert_eq!(project.join(".vscode/tasks.json").exists(), is_changed, "{told}");
+            let envrc = fs::read_to_string(project.join(".envrc")).expect("it is there");
+            assert_eq!(envrc == "bad\n", is_changed, "{told}");
+            assert_eq!(told.contains("to .vscode.set-aside"), !is_changed, "{told}");
+        }
+    });
+}
+
+#[test]
 fn what_failed_in_front_of_a_pipe_is_not_overlooked() {
     check(async {
         let mut stage = Stage::new("{ mode: auto }", json!({})).await;

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 
+mod autorun;
 mod partial;
 mod repositories;
 mod sockets;

@@ -1,6 +1,8 @@
 //! Files that other programs run, or take programs from, by themselves: an editor that opens the folder, a shell that
 //! starts in it, a hook manager, another agent. Changing one is running something later, on someone else's command.
 
+use std::{ffi::OsStr, path::Path, sync::LazyLock};
+
 use super::paths::folded_names;
 
 /// Folders of editors, hook managers, containers and other agents, wherever they are.
@@ -131,6 +133,33 @@ const HOOK_MANAGERS: &[&str] = &[
     ".overcommit.yml",
 ];
 
+/// Folders that tools fill with what others made; no shell or editor is at home in them.
+const OF_PACKAGES: &[&str] = &["node_modules", "site-packages", "target"];
+
+/// All of these names that do not begin with a dot.
+static WITHOUT_DOT: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let files = FILES.iter().chain(HOOK_MANAGERS).chain(SETTINGS).copied();
+    let ends = ENDS.iter().filter_map(|names| names.last()).copied();
+    let names = files.chain(ends).chain(["launchagents"]);
+    names.filter(|name| !name.starts_with('.')).map(|name| name.trim_start_matches('*')).collect()
+});
+
+/// Whether files that other programs run by themselves are looked for in a folder, given as seen from a session's folder.
+pub fn may_hold_autorun(below: &Path) -> bool {
+    !below.iter().any(|name| OF_PACKAGES.iter().any(|other| name == *other))
+}
+
+/// Whether other programs run an entry of such a folder, or what is in it, by themselves. Cheap for most names.
+pub fn is_autorun_entry(below: &Path, name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let ends_in = |end: &&str| {
+        let start = name.len().checked_sub(end.len());
+        start.is_some_and(|start| name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    let may_be = name.starts_with('.') || !name.is_ascii() || WITHOUT_DOT.iter().any(ends_in);
+    may_be && is_autorun(&format!("/{}/{name}", below.display()))
+}
+
 /// Lists what other programs run, or take programs from, by themselves in a person's home folder.
 pub fn autorun_of_home() -> Vec<String> {
     let files = FILES.iter().filter(|name| name.starts_with('.')).map(|name| (*name).to_owned());
@@ -169,6 +198,31 @@ pub(super) fn is_autorun(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_told_as_paths_are() {
+        let is_it = |path: &str| {
+            let path = Path::new(path);
+            is_autorun_entry(path.parent().unwrap(), path.file_name().unwrap())
+        };
+        for path in [
+            ".vscode",
+            "a/.VSCode",
+            ".envrc",
+            "mise.toml",
+            "x.Code-Workspace",
+            ".cargo/config.toml",
+            "lefthook.yml",
+            ".config/git",
+        ] {
+            assert!(is_it(path), "{path}");
+        }
+        for path in ["main.rs", "config.toml", "git", ".gitignore", "vscode", "a/config"] {
+            assert!(!is_it(path), "{path}");
+        }
+        assert!(may_hold_autorun(Path::new("")) && may_hold_autorun(Path::new("a/b")));
+        assert!(!may_hold_autorun(Path::new("a/node_modules/b")));
+    }
 
     #[test]
     fn what_runs_by_itself_is_known_by_its_place() {

@@ -63,7 +63,9 @@ fn reason_to_ask(
         Approval::Building => {
             sandbox.reason_to_ask_of_build(law.mode, |partial| use_of_gap(law, line, partial))
         }
-        Approval::Law => sandbox.reason_to_ask(law.mode, |partial| use_of_gap(law, line, partial)),
+        Approval::Law | Approval::Lasting => {
+            sandbox.reason_to_ask(law.mode, |partial| use_of_gap(law, line, partial))
+        }
     }
 }
 

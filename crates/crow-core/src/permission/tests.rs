@@ -74,6 +74,30 @@ fn what_needs_no_grant_was_approved_by_the_law() {
     }
 }
 
+#[test]
+fn an_always_for_the_projects_code_is_not_the_word_of_the_law() {
+    #[rustfmt::skip]
+    let table = [
+        ("", Mode::Ask, "make test", Approval::Lasting),
+        ("", Mode::AcceptEdits, "make test", Approval::Lasting),
+        ("allow: make", Mode::Ask, "make test", Approval::Law),
+        ("", Mode::Auto, "make test", Approval::Law),
+        ("", Mode::AcceptEdits, "make check", Approval::Building),
+        ("", Mode::Ask, "git fetch", Approval::Person),
+    ];
+    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let prefix = |words: &str| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect());
+    let grants = Grants::from_iter([prefix("make test"), prefix("git fetch")]);
+    for (rules, mode, line, expected) in table {
+        let rules = read_rules(rules);
+        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let touch = Touch::Runs(line.to_owned());
+        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        assert_eq!(judge(&law, &grants, "terminal", &facets), Verdict::Allow, "{line}");
+        assert_eq!(approval(&law, &grants, "terminal", &facets), expected, "{mode:?} {rules:?} {line}");
+    }
+}
+
 /// Judges a line in `/w/a` with what the sandbox can do, with and without a grant for it.
 #[track_caller]
 fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {

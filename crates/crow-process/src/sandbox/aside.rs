@@ -28,17 +28,30 @@ const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 /// Entries of a folder of hooks that are looked at; Git brings about fifteen.
 const HOOKS_MAX: usize = 100;
 
-/// Why it is done, in words that a failed command's reader connects with the sandbox.
-const WHY: &str = "because a command that nobody approved made it and Git could run a program through it: operation not \
-                   permitted in the sandbox";
+/// Who would run a program through what is set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    Git,
+    /// An editor, a shell or another program of the person's.
+    Another,
+}
+
+impl Runner {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Git => "Git",
+            Self::Another => "an editor, a shell or an agent",
+        }
+    }
+}
 
 /// Sets aside a file, a link or a whole folder; returns what to say.
-pub(super) fn set_file_aside(path: &Path) -> String {
+pub(super) fn set_file_aside(path: &Path, runner: Runner) -> String {
     let moved = match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => open_folder(folder).and_then(|folder| rename(&folder, name)),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     };
-    sentence(path, moved)
+    sentence(path, moved, runner)
 }
 
 /// Sets aside one part of a repository; `None` when it can do no harm.
@@ -49,7 +62,7 @@ pub(super) fn set_part_aside(repository: &Path, part: &str) -> Option<String> {
         Ok(folder) => rename(&folder, part.as_ref()),
         Err(error) => Err(error),
     };
-    Some(sentence(&path, moved))
+    Some(sentence(&path, moved, Runner::Git))
 }
 
 /// Whether a part of a repository can do no harm.
@@ -57,11 +70,16 @@ pub(super) fn is_harmless_part(repository: &Path, part: &str) -> bool {
     open_folder(repository).is_ok_and(|folder| is_harmless(&folder, part))
 }
 
-fn sentence(path: &Path, moved: io::Result<String>) -> String {
+/// Says it in words that a failed command's reader connects with the sandbox.
+fn sentence(path: &Path, moved: io::Result<String>, runner: Runner) -> String {
+    let (path, runner) = (path.display(), runner.as_str());
     match moved {
-        Ok(name) => format!("renamed {} to {name}, {WHY}", path.display()),
+        Ok(name) => format!(
+            "renamed {path} to {name}, because a command that nobody approved made it and {runner} could run a program \
+             through it: operation not permitted in the sandbox"
+        ),
         Err(error) => {
-            format!("could not set aside {} ({error}), which Git may run a program through", path.display())
+            format!("could not set aside {path} ({error}), which {runner} may run a program through")
         }
     }
 }

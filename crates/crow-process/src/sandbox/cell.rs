@@ -87,7 +87,7 @@ impl Cell {
     pub(crate) fn build(orders: &Orders, repositories: &RepositorySurvey) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
-            Confinement::Project | Confinement::Offline => {
+            Confinement::Project | Confinement::Guarded | Confinement::Offline => {
                 Some(outermost(&[orders.roots.as_slice(), &orders.writable, &orders.caches].concat()))
             }
             Confinement::ReadOnly => None,

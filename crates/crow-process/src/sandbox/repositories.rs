@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    aside,
+    aside::{self, Runner},
     marks::has_right_head,
     targets::{Finder, Targets},
     trace::{End, Trace, trace},
@@ -53,6 +53,9 @@ pub(crate) struct RepositorySurvey {
     /// Folders that were not looked at: they are deep in a cache, or could not be listed.
     unseen: HashSet<PathBuf>,
     targets: Targets,
+    /// Where what other programs run by themselves must stay as it is, and what of that is there.
+    guarded: Vec<PathBuf>,
+    autorun: BTreeSet<PathBuf>,
     /// When this was begun, in seconds.
     began: i64,
 }
@@ -79,7 +82,8 @@ impl RepositorySurvey {
         let caches = resolved(&orders.caches);
         let caches = caches.into_iter().filter(|cache| !whole.iter().any(|place| cache.starts_with(place)));
         let caches = outermost(&caches.collect::<Vec<_>>());
-        let mut survey = Self { began: now_seconds(), ..Self::default() };
+        let guarded = if orders.guards_autorun { roots.clone() } else { Vec::new() };
+        let mut survey = Self { began: now_seconds(), guarded, ..Self::default() };
         survey.walk(BEFORE, whole.iter()).map_err(|missed| {
             format!(
                 "not all folders could be searched for Git repositories, {} for one, so the command did not run: \
@@ -99,8 +103,9 @@ impl RepositorySurvey {
         inside.into_iter().for_each(|path| survey.add(path));
         above.iter().for_each(|folder| survey.note(folder, Names::at(folder), Vec::new()));
         let found = survey.repositories.keys().chain(&outside);
-        let targets =
-            Finder::new(&places, orders.home.as_deref().map(Path::new)).find(found, &orders.protected);
+        let protected =
+            orders.protected.iter().map(Path::new).chain(survey.autorun.iter().map(PathBuf::as_path));
+        let targets = Finder::new(&places, orders.home.as_deref().map(Path::new)).find(found, protected);
         survey.targets = targets?;
         survey.repositories.retain(|path, _| places.iter().any(|place| path.starts_with(place)));
         Ok(survey)
@@ -109,10 +114,12 @@ impl RepositorySurvey {
     /// Takes in all below these folders; the other side is one that was not looked at.
     fn walk<'a>(&mut self, bounds: Bounds, from: impl Iterator<Item = &'a PathBuf>) -> Result<(), PathBuf> {
         let mut walk = Walk::begin(bounds, Unlisted::PassedBy);
+        walk.guarded.clone_from(&self.guarded);
         walk.open.extend(from.cloned());
         while let Some(folder) = walk.next_folder(None) {
             let gits = folder.gits.iter().map(|name| folder.path.join(name)).collect();
             self.note(&folder.path, folder.seen.names, gits);
+            self.autorun.extend(folder.autorun.iter().map(|name| folder.path.join(name)));
             self.folders.insert(folder.path, folder.seen);
         }
         let missed = walk.missed().map(Path::to_owned);
@@ -155,6 +162,7 @@ impl RepositorySurvey {
     /// Sets aside what appeared since; returns a sentence for each thing, also when that failed.
     pub(crate) fn set_aside_new(&self) -> Vec<String> {
         let mut walk = Walk::begin(AFTER, Unlisted::Opened);
+        walk.guarded.clone_from(&self.guarded);
         let now = now_seconds();
         for (path, before) in &self.folders {
             if !Change::read(path, now).is_some_and(|now| before.change.is_same(now)) {
@@ -163,14 +171,17 @@ impl RepositorySurvey {
         }
         let mut found: BTreeSet<PathBuf> = self.repositories.keys().cloned().collect();
         found.extend(self.shaped.iter().filter(|path| has_right_head(path)).cloned());
+        let mut autorun = BTreeSet::new();
         let known = Known { folders: &self.folders, unseen: &self.unseen };
         while let Some(folder) = walk.next_folder(Some(&known)) {
             found.extend(folder.gits.iter().map(|name| folder.path.join(name)));
+            autorun.extend(folder.autorun.iter().map(|name| folder.path.join(name)));
             if folder.seen.names.has_shape() && has_right_head(&folder.path) {
                 found.insert(folder.path);
             }
         }
-        let mut said: Vec<String> = found.iter().flat_map(|path| self.set_aside_in(path)).collect();
+        let mut said = self.set_autorun_aside(&autorun);
+        said.extend(found.iter().flat_map(|path| self.set_aside_in(path)));
         said.extend(self.set_aside_targets(&found));
         said.extend(walk.missed().map(|path| {
             format!(
@@ -180,6 +191,17 @@ impl RepositorySurvey {
             )
         }));
         said
+    }
+
+    /// Sets aside what other programs would run by themselves, the outermost of it.
+    fn set_autorun_aside(&self, found: &BTreeSet<PathBuf>) -> Vec<String> {
+        let is_outer = |path: &&PathBuf| !path.ancestors().skip(1).any(|above| found.contains(above));
+        let is_new = |path: &&PathBuf| {
+            let was_unseen = path.ancestors().any(|above| self.unseen.contains(above));
+            !self.autorun.contains(*path) && (!was_unseen || is_changed_since(path, self.began))
+        };
+        let new = found.iter().filter(is_outer).filter(is_new);
+        new.map(|path| aside::set_file_aside(path, Runner::Another)).collect()
     }
 
     fn set_aside_targets(&self, found: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -198,8 +220,8 @@ impl RepositorySurvey {
             // What such a link leads to may come to be later.
             let way = links.into_iter().find(|link| link.starts_with(&first));
             match (way, end) {
-                (Some(link), _) => Some(aside::set_file_aside(&link)),
-                (None, End::There(path)) => Some(aside::set_file_aside(&path)),
+                (Some(link), _) => Some(aside::set_file_aside(&link, Runner::Git)),
+                (None, End::There(path)) => Some(aside::set_file_aside(&path, Runner::Git)),
                 (None, End::Missing { .. }) => None,
             }
         };
@@ -215,7 +237,11 @@ impl RepositorySurvey {
         if now.changed.is_some() {
             let is_same =
                 before.is_some_and(|before| before.inode == now.inode && before.changed == now.changed);
-            return if is_same || !may_be_new(path) { Vec::new() } else { vec![aside::set_file_aside(path)] };
+            return if is_same || !may_be_new(path) {
+                Vec::new()
+            } else {
+                vec![aside::set_file_aside(path, Runner::Git)]
+            };
         }
         let known = before.filter(|before| before.changed.is_none() && before.inode == now.inode);
         let is_new = |part: &&&str| {
@@ -225,7 +251,7 @@ impl RepositorySurvey {
         let mut said = self.set_parts_aside(path, &new);
         let locks = LOCKS.iter().map(|lock| path.join(lock));
         let left = locks.filter(|lock| is_there(lock) && is_changed_since(lock, self.began));
-        said.extend(left.map(|lock| aside::set_file_aside(&lock)));
+        said.extend(left.map(|lock| aside::set_file_aside(&lock, Runner::Git)));
         said
     }
 
@@ -245,7 +271,7 @@ impl RepositorySurvey {
             };
             // `HEAD` is the last of them, and the one that is changed in place.
             let marker = MARKERS.iter().rev().find(appeared).unwrap_or(&"HEAD");
-            said.push(aside::set_file_aside(&path.join(marker)));
+            said.push(aside::set_file_aside(&path.join(marker), Runner::Git));
         }
         said
     }

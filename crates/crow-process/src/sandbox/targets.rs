@@ -70,9 +70,9 @@ impl<'a> Finder<'a> {
     pub(super) fn find<'b>(
         mut self,
         repositories: impl Iterator<Item = &'b PathBuf>,
-        protected: &[String],
+        protected: impl Iterator<Item = &'b Path>,
     ) -> Result<Targets, String> {
-        protected.iter().for_each(|path| self.protect(Path::new(path)));
+        protected.for_each(|path| self.protect(path));
         let own = self.own_mentions();
         for (mention, own) in &own {
             self.add_mention(mention, &Bases { trees: Vec::new(), own: own.clone() }, 0);

@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use crow_core::{is_autorun_entry, may_hold_autorun};
 use nix::{
     dir::{Dir, Type},
     fcntl::AtFlags,
@@ -78,6 +79,8 @@ pub(super) struct SeenFolder {
     pub(super) seen: Seen,
     /// The names by which Git would take something in it for a repository.
     pub(super) gits: Vec<OsString>,
+    /// What in it other programs run by themselves.
+    pub(super) autorun: Vec<OsString>,
 }
 
 /// What is done with a folder that may not be listed. Git can look into it all the same.
@@ -95,6 +98,8 @@ pub(super) struct Known<'a> {
 }
 
 pub(super) struct Walk {
+    /// Where files are looked for that other programs run by themselves.
+    pub(super) guarded: Vec<PathBuf>,
     pub(super) open: VecDeque<PathBuf>,
     n_folders_left: usize,
     until: Instant,
@@ -109,6 +114,7 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) fn begin(bounds: Bounds, unlisted: Unlisted) -> Self {
         Self {
+            guarded: Vec::new(),
             unlisted,
             unlistable: Vec::new(),
             failed: None,
@@ -155,6 +161,7 @@ impl Walk {
                         .filter(|name| is_there(&path.join(name)))
                         .map(Into::into)
                         .collect(),
+                    autorun: Vec::new(),
                 }));
             }
             // It was one, and is another thing now.
@@ -166,7 +173,8 @@ impl Walk {
         // Before it is read: what is made meanwhile counts as made later.
         let change = Change::of(&fstat(&opened)?, self.now);
         let mut folder = Dir::from_fd(opened)?;
-        let (mut names, mut gits) = (Names::default(), Vec::new());
+        let (mut names, mut gits, mut autorun) = (Names::default(), Vec::new(), Vec::new());
+        let from_root = self.relative_to_guarded(path);
         let mut below = Vec::new();
         for entry in folder.iter() {
             let entry = entry?;
@@ -177,6 +185,9 @@ impl Walk {
             names.note(name);
             if is_git_name(name) {
                 gits.push(name.to_owned());
+            }
+            if from_root.is_some_and(|folder| is_autorun_entry(folder, name)) {
+                autorun.push(name.to_owned());
             }
             match entry.file_type() {
                 Some(Type::Directory) => below.push(path.join(name)),
@@ -191,7 +202,13 @@ impl Walk {
             below.retain(|path| !known.folders.contains_key(path) && !known.unseen.contains(path));
         }
         self.open.extend(below);
-        Ok(Some(SeenFolder { path: path.to_owned(), seen: Seen { change, names }, gits }))
+        Ok(Some(SeenFolder { path: path.to_owned(), seen: Seen { change, names }, gits, autorun }))
+    }
+
+    /// A folder as seen from the guarded one that it is in, where something is looked for in it.
+    fn relative_to_guarded<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let seen = self.guarded.iter().filter_map(|root| path.strip_prefix(root).ok());
+        seen.min_by_key(|below| below.as_os_str().len()).filter(|below| may_hold_autorun(below))
     }
 
     /// Opens a folder to list it. A command that runs on may put a link in its place meanwhile.

@@ -96,7 +96,9 @@ impl Keeper {
         prctl::set_child_subreaper(true)?;
         let signals = Signals::take()?;
         let repositories = match orders.confinement {
-            Confinement::Project | Confinement::Offline => RepositorySurvey::take(orders),
+            Confinement::Project | Confinement::Guarded | Confinement::Offline => {
+                RepositorySurvey::take(orders)
+            }
             Confinement::Free | Confinement::ReadOnly => Ok(RepositorySurvey::default()),
         };
         let repositories = repositories.map_err(|why| NotStarted { why, code: CODE_CANNOT })?;

@@ -13,6 +13,8 @@ pub(crate) struct Orders {
     /// Caches of tools, where may be written too. Only their upper folders are looked at.
     pub(crate) caches: Vec<String>,
     pub(crate) protected: Vec<String>,
+    /// In the roots, what other programs run by themselves stays as it is.
+    pub(crate) guards_autorun: bool,
     /// Repositories that the roots belong to and that are elsewhere.
     pub(crate) repositories: Vec<String>,
     /// The home folder, and the folder for sockets of the person's programs.
@@ -47,7 +49,7 @@ pub(crate) enum BadOrders {
 }
 
 pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] [--cache DIR...] | \
-     --free] [--protect PATH...] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
+     --free] [--protect PATH...] [--guard-autorun] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
      [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
 
 impl Default for Orders {
@@ -58,6 +60,7 @@ impl Default for Orders {
             writable: Vec::new(),
             caches: Vec::new(),
             protected: Vec::new(),
+            guards_autorun: false,
             repositories: Vec::new(),
             home: None,
             runtime: None,
@@ -79,13 +82,16 @@ impl Orders {
             Confinement::Free => words.push("--free".into()),
             Confinement::ReadOnly => words.push("--read-only".into()),
             // Without a network is an order of its own.
-            Confinement::Project | Confinement::Offline => {
+            Confinement::Project | Confinement::Guarded | Confinement::Offline => {
                 words.extend(self.roots.into_iter().flat_map(|path| ["--write".into(), path]));
                 words.extend(self.writable.into_iter().flat_map(|path| ["--write-beside".into(), path]));
                 words.extend(self.caches.into_iter().flat_map(|path| ["--cache".into(), path]));
             }
         }
         words.extend(self.protected.into_iter().flat_map(|path| ["--protect".into(), path]));
+        if self.guards_autorun {
+            words.push("--guard-autorun".into());
+        }
         words.extend(self.repositories.into_iter().flat_map(|path| ["--repository".into(), path]));
         words.extend(self.home.into_iter().flat_map(|path| ["--home".into(), path]));
         words.extend(self.runtime.into_iter().flat_map(|path| ["--runtime".into(), path]));
@@ -126,6 +132,7 @@ impl Orders {
                 "--runtime" => orders.runtime = Some(value("--runtime")?),
                 "--no-namespace" => orders.has_namespace = false,
                 "--protect" => orders.protected.push(value("--protect")?),
+                "--guard-autorun" => orders.guards_autorun = true,
                 "--no-network" => orders.network = Network::Closed,
                 "--hide-secrets" => drop(orders.hidden.get_or_insert_default()),
                 "--hide" => orders.hidden.get_or_insert_default().push(value("--hide")?),

@@ -136,8 +136,8 @@ fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
         "cargo test && make deploy",
     ];
     expect![[r#"
-        cargo test => Law
-        cargo test --workspace | tail -3 => Law
+        cargo test => Lasting
+        cargo test --workspace | tail -3 => Lasting
         cargo testing => ask: 
         cargo build => ask: 
         cargo test --config x => ask: cargo sets configuration, which can name a program to run
