@@ -111,6 +111,14 @@ impl Court<'_> {
         is_inside(path, &self.law.roots.work) && !is_protected(path, self.law.roots) && !is_autorun(path)
     }
 
+    /// Whether a command that a rule allows may write to what a word names: an edit of the project may, or a rule or an
+    /// answer says so.
+    pub(super) fn may_output(&self, word: &Word) -> bool {
+        self.each_target(word, |path| {
+            self.may_edit_path(path) || super::may_change(self.law, self.grants, path)
+        })
+    }
+
     /// Whether this holds for everything that a word may name, and all of that is known.
     fn each_target(&self, word: &Word, holds: impl Fn(&str) -> bool) -> bool {
         let readings = self.variables.readings(word);

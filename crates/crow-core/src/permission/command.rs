@@ -13,6 +13,7 @@ use super::risks::{base, covered, is_input, reads_program, risks};
 use super::rules::Rules;
 use super::scripts::is_interpreter;
 use super::variables::Variables;
+use super::written::output_operands;
 use super::{Grant, GrantOffer, Grants, Law, Mode, Verdict, harmless, prefixes};
 use crate::shell::{self, Direction, NotUnderstood, Redirection, Simple, Through, Word};
 
@@ -332,7 +333,13 @@ impl<'a> Court<'a> {
             }
             let surprise = risks.iter().find(|risk| risk.at >= n_covered);
             let Some(risk) = surprise else {
-                return self.around(simple);
+                let outputs = output_operands(&simple.words).into_iter();
+                let mut elsewhere = outputs.filter(|(at, word)| *at >= n_covered && !self.may_output(word));
+                match elsewhere.next() {
+                    None => return self.around(simple),
+                    Some((_, word)) => why = Some(format!("it writes to {}", described(&word))),
+                }
+                continue;
             };
             why = Some(format!("{} {}", simple.words[0].text, risk.why));
         }

@@ -98,6 +98,50 @@ fn an_always_for_the_projects_code_is_not_the_word_of_the_law() {
     }
 }
 
+#[test]
+fn a_rule_covers_outputs_in_the_project_only() {
+    let rules = "allow: gcc, make, javac, ruff check, dot, grep, mypy, gcc -o /opt/x, path(/opt/y)";
+    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let free = [
+        "gcc -o main main.c",
+        "gcc -obuild/main main.c",
+        "gcc -o /w/a/main main.c",
+        "gcc -o /dev/null main.c",
+        "gcc -o /opt/x main.c",
+        "gcc -o /opt/y main.c",
+        "gcc -O2 -MF main.d main.c",
+        "javac -d out A.java",
+        "dot -opicture.svg a.dot",
+        "grep -o /etc/x a.txt",
+    ];
+    let asked = [
+        "gcc -o /etc/x main.c",
+        "gcc -o/etc/x main.c",
+        "gcc -o ../x main.c",
+        "gcc -o ~/x main.c",
+        "gcc -o $X main.c",
+        "gcc -E -o .envrc main.c",
+        "gcc -MF /etc/x main.c",
+        "gcc main.c -o .vscode/tasks.json",
+        "timeout 9 gcc -o /etc/x main.c",
+        "javac -d /etc A.java",
+        "ruff check -o /etc/x",
+        "ruff check -o=/etc/x",
+        "dot -o/etc/x a.dot",
+        "mypy --html-report=/etc a.py",
+    ];
+    let rules = read_rules(rules);
+    let law = Law { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
+    for (lines, is_free) in [(&free[..], true), (&asked[..], false)] {
+        for line in lines {
+            let touch = Touch::Runs((*line).to_owned());
+            let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+            let verdict = judge(&law, &Grants::default(), "terminal", &facets);
+            assert_eq!(verdict == Verdict::Allow, is_free, "{line}: {verdict:?}");
+        }
+    }
+}
+
 /// Judges a line in `/w/a` with what the sandbox can do, with and without a grant for it.
 #[track_caller]
 fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {

@@ -126,6 +126,50 @@ pub(super) fn written(simple: &Simple) -> Written {
     written
 }
 
+/// Options that are followed by a file or folder to write; `-o` is one of nearly every program.
+const OUTPUT_OPTIONS: &[(&str, &str)] = &[
+    ("gcc cc clang g++ c++ clang++", "-MF -dumpdir -aux-info -MJ -serialize-diagnostics"),
+    ("javac", "-d -s -h"),
+    ("kotlinc scalac groovyc ocamlc", "-d"),
+    ("cppcheck", "--cppcheck-build-dir --checkers-report"),
+    ("clang-tidy", "--export-fixes -export-fixes"),
+    ("mypy", "--cache-dir --cobertura-xml-report --html-report --txt-report --any-exprs-report"),
+    ("ruff eslint prettier stylelint jest", "--cache-dir --cache-location --cacheDirectory"),
+    ("gradle gradlew", "-g --gradle-user-home --project-cache-dir"),
+    ("mvn mvnw", "-l"),
+    ("swift", "--build-path --scratch-path --cache-path"),
+    ("tox nox", "--workdir --envdir --result-json"),
+    (
+        "phpunit",
+        "--log-junit --log-teamcity --coverage-clover --coverage-html --coverage-php --coverage-xml --coverage-text",
+    ),
+];
+
+/// Programs to which `-o` is something else, or whose output is asked about whatever its name is.
+const OTHER_O: &str = "grep egrep fgrep rg ag ack find gfind ls ps pgrep set test [ kubectl oc ssh scp sftp mount sshfs stat sort uniq \
+    curl wget awk gawk sed git pytest less";
+
+/// Lists what the options of a command name as outputs, each with the place where its name ends.
+pub(super) fn output_operands(words: &[Word]) -> Vec<(usize, Word)> {
+    let Some(program) = words.first().and_then(Word::whole).map(base) else { return Vec::new() };
+    let is_one = |list: &str, name: &str| list.split_whitespace().any(|one| one == name);
+    let own =
+        OUTPUT_OPTIONS.iter().find(|(programs, _)| is_one(programs, program)).map_or("", |(_, own)| own);
+    let has_o = !is_one(OTHER_O, program);
+    let is_option = |text: &str| is_one(own, text) || (has_o && text == "-o");
+    let value = |at: usize| {
+        let text = words[at].text.as_str();
+        let joined = text.find('=').map(|end| (&text[..end], end + 1));
+        match joined {
+            _ if is_option(text) => words.get(at + 1).map(|word| (at + 1, word.clone())),
+            Some((option, start)) if is_option(option) => Some((at, words[at].without_prefix(start))),
+            _ if has_o && text.starts_with("-o") => Some((at, words[at].without_prefix("-o".len()))),
+            _ => None,
+        }
+    };
+    (1..words.len()).filter_map(value).collect()
+}
+
 /// A file in what may be a folder, where it names one outside.
 fn below(folder: &Word) -> Option<Word> {
     let text = folder.whole().filter(|text| text.starts_with('/'))?;
