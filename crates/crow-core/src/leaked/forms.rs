@@ -288,7 +288,7 @@ impl<'a> Forms<'a> {
         let (words, end) = line.find('\n').map_or((line, None), |end| (&line[..end], Some(end)));
         let words = words.trim();
         match end {
-            Some(end) if FENCE_WORDS.contains(&words) => {
+            Some(end) if end < WORD_LEN_MAX && FENCE_WORDS.contains(&words) => {
                 self.at = from + end + 1;
                 ControlFlow::Continue(Place::Between)
             }
@@ -331,10 +331,11 @@ impl<'a> Forms<'a> {
         };
         let said = &self.text[from..];
         let end = said.find(ends);
-        let said = said[..end.unwrap_or(said.len())].trim_end();
-        if self.text.len() - from > WORD_LEN_MAX && end.is_none() {
+        let said = &said[..end.unwrap_or(said.len())];
+        if said.len() > WORD_LEN_MAX {
             return NOT;
         }
+        let said = said.trim_end();
         let (prefix, name) = match apart.form {
             Form::Function | Form::Marked => (0, said),
             Form::Numbered => {
@@ -409,7 +410,8 @@ impl<'a> Forms<'a> {
         let said = &self.text[self.at..];
         match said.find(['>', '\n', '<']) {
             None if said.len() < WORD_LEN_MAX => wait(Place::Parameter { from, apart }),
-            Some(end) if said[end..].starts_with('>') && end > 0 => {
+            // However the text is cut, a long word is none.
+            Some(end) if said[end..].starts_with('>') && (1..WORD_LEN_MAX).contains(&end) => {
                 let key = from..self.at + end;
                 self.at = key.end + 1;
                 ControlFlow::Continue(Place::Value { key, from: self.at, apart })

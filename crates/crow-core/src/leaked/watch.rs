@@ -48,7 +48,11 @@ impl Watch {
             }
             let line = &text[at..];
             let words = line.trim_start_matches([' ', '\t']);
-            if words.starts_with(CALL_TAG) && !self.is_in_code {
+            // However the text is cut, what is indented further is only words.
+            let begins = |mark: &str| {
+                words.starts_with(mark) && line.len() - words.len() + mark.len() <= INDENT_LEN_MAX
+            };
+            if begins(CALL_TAG) && !self.is_in_code {
                 say(&text[..at]);
                 return Seen::Call(line.to_owned());
             }
@@ -58,7 +62,7 @@ impl Watch {
                 self.held = line.to_owned();
                 return Seen::Words;
             }
-            self.is_in_code ^= words.starts_with(FENCE);
+            self.is_in_code ^= begins(FENCE);
             self.is_in_line = true;
         }
     }

@@ -259,3 +259,34 @@ fn many_blanks_before_a_thought_are_the_same_however_they_are_cut() {
         }
     }
 }
+
+/// Where a word is too long to be part of a call does not depend on how it comes.
+#[test]
+fn long_words_are_the_same_however_they_are_cut() {
+    let conversation = conversation("nothing");
+    let heard = |takes, text: &str, len| heard(takes, &pieces(text, len), Ended::Normally, &conversation);
+    let call = r#"<tool_call>{"name":"terminal","arguments":{"command":"ls"}}</tool_call>"#;
+    let object = r#"{"name":"terminal","arguments":{"command":"ls"}}"#;
+    for n in [100, 243, 244, 245, 250, 252, 253, 254, 255, 256, 257, 300] {
+        let (blanks, word) = (" ".repeat(n), "w".repeat(n));
+        for text in [
+            format!("<function=terminal>\n<parameter={word}>x</parameter></function>"),
+            format!("<function=terminal{blanks}>\n<parameter=command>ls</parameter></function>"),
+            format!("```json{blanks}\n{object}\n```"),
+            format!("Words.\n{blanks}{call}"),
+            format!("Words.\n{blanks}```\n{call}\n```"),
+        ] {
+            for takes in [Takes::WholeReplies, Takes::Endings] {
+                let whole = heard(takes, &text, usize::MAX);
+                for len in [1, 2, 3, 5, 7, 11, 64] {
+                    let cut = heard(takes, &text, len);
+                    assert_eq!(
+                        (&cut.end, &cut.text),
+                        (&whole.end, &whole.text),
+                        "{n}, pieces of {len}: {text}"
+                    );
+                }
+            }
+        }
+    }
+}
