@@ -21,5 +21,7 @@ fuzz_target!(|data: &[u8]| {
     let named = [b"heading\n", ROW, data, b"\n"].concat();
     let named = read_socket_table(&named);
     let is_abstract = data.starts_with(b"@");
-    assert!(!named.is_whole || is_abstract || named.paths.contains(data));
+    // Its lines can be spelled like those of the table: then its first is a path, and where it leads is looked at.
+    let first = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    assert!(!named.is_whole || is_abstract || named.paths.contains(first));
 });

@@ -17,7 +17,8 @@ pub struct SocketTable<'a> {
     /// Their absolute paths, in whatever encoding, each once.
     pub paths: BTreeSet<&'a [u8]>,
     /// Whether these are all. A relative path does not say where it is, a line break in one makes two lines, and of two
-    /// sockets with one path one is elsewhere.
+    /// sockets with one path one is elsewhere. Lines of a name that are spelled like those of the table cannot be told from
+    /// them; the first line is then a path at which that socket is not.
     pub is_whole: bool,
 }
 
@@ -101,6 +102,9 @@ mod tests {
             assert!(!read.is_whole, "{name:?}");
             assert!(read.paths.contains(b"/tmp/other".as_slice()), "{name:?}");
         }
+        // What a name forges is a path too, and whoever asks for it looks whether a socket is there.
+        let forged = line("/tmp/a\n0000b: 00000002 00000000 00010000 0001 01 1 /tmp/b");
+        check(forged.as_bytes(), &[b"/tmp/a", b"/tmp/b"], true);
         // One of them was moved away.
         check((line("/a") + &line("/a")).as_bytes(), &[b"/a"], false);
         // There is more of it.
