@@ -58,6 +58,7 @@ const SPEAKS_ON: &str = "/dev/fd/3";
 /// - `later=FILE`: speaks when there is such a file and no prompt, once; with `asks` it asks then as well
 /// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: asks its client for this and tells the answer; `sets=A=B`:
 ///   the command gets a variable
+/// - `kindless`: its question does not repeat the kind of the call; `vague`: it has none, and is about a command;
 /// - `twice`: its question has one id for yes and no; `leaves`: it does not wait for the answer; `nags`: it asks without
 ///   end until it is cancelled
 /// - `hoards=N`: asks for so many terminals, gives none back and tells how many it got

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{ClientEvent, Heard, PermissionAnswer, PermissionQuestion, Subject, Upstream, Wanted};
-use crow_core::{CallId, Content, Facets, SessionId, Status, Update};
+use crow_core::{CallId, Content, Facets, SessionId, Status, ToolKind, Update};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -158,6 +158,11 @@ impl Hearing {
                 // What a repository supplies is asked about by Crow alone, and what it may remember is its own word.
                 question.subject = Subject::Call;
                 question.offer = None;
+                if question.kind == ToolKind::Other {
+                    // Many agents say it only when they announce the call.
+                    let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+                    question.kind = view.kind(&question.call).unwrap_or(question.kind);
+                }
             }
         }
         tokio::spawn(async move {

@@ -16,6 +16,9 @@ use crate::session::Standing;
 /// What is remembered of answers of one child; more questions than that are asked anew.
 const APPROVED_MAX: usize = 1_000;
 
+/// The names of arguments that are a command line, whatever the kind of the call.
+const COMMANDS: [&str; 2] = ["command", "cmd"];
+
 const YES: &str = "allow_once";
 const NO: &str = "reject_once";
 
@@ -55,9 +58,12 @@ impl ApprovalCache {
             return;
         }
         let input = question.input.as_ref().and_then(Value::as_object);
-        let texts = input.into_iter().flat_map(|input| input.values()).filter_map(Value::as_str);
-        let effect = Effect::of(question.kind);
-        let named = texts.filter_map(|text| Some((effect?, text.to_owned())));
+        let named = input.into_iter().flatten().filter_map(|(name, value)| {
+            // Some agents give no kind to anything.
+            let is_command = question.kind == ToolKind::Other && COMMANDS.contains(&name.as_str());
+            let effect = if is_command { Some(Effect::Runs) } else { Effect::of(question.kind) };
+            Some((effect?, value.as_str()?.to_owned()))
+        });
         let changed = question.content.iter().filter_map(|content| match content {
             Content::Diff { path, .. } => Some((Effect::Writes, path.clone())),
             Content::Text(_) | Content::Image { .. } => None,
@@ -119,8 +125,22 @@ pub(super) fn permit(family: &Family, cwd: &Path, approved: &ApprovalCache, want
         Verdict::Allow => Permit::Yes,
         Verdict::Deny(why) => Permit::No(why),
         Verdict::Ask { .. } if approved.holds(facets.kind, &said) => Permit::Yes,
+        Verdict::Ask { .. }
+            if line_of_shell(wanted).is_some_and(|line| approved.holds(facets.kind, line)) =>
+        {
+            Permit::Yes
+        }
         Verdict::Ask { why, .. } => Permit::Ask(question(&facets, why)),
     }
+}
+
+/// The line that a wish has a plain shell run, and nothing else: many agents ask about the line alone.
+fn line_of_shell(wanted: &Wanted) -> Option<&str> {
+    let Want::Run { program, args: [option, line], cwd: _, env } = wanted.want() else { return None };
+    let name =
+        ["/bin/", "/usr/bin/"].iter().find_map(|folder| program.strip_prefix(folder)).unwrap_or(program);
+    let is_plain = ["sh", "bash", "zsh", "dash"].contains(&name) && ["-c", "-lc"].contains(&option.as_str());
+    (is_plain && env.is_empty()).then_some(line)
 }
 
 fn quoted(words: &[String]) -> String {

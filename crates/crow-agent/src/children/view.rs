@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crow_acp::Heard;
-use crow_core::{Content, Status};
+use crow_core::{Content, Status, ToolKind};
 
 /// Calls that are seen at a time; of those before them the number is enough.
 const CALLS_SHOWN: usize = 12;
@@ -47,6 +47,7 @@ pub(crate) struct View {
 struct SeenCall {
     id: String,
     title: String,
+    kind: Option<ToolKind>,
     status: Status,
 }
 
@@ -70,13 +71,21 @@ impl View {
     pub(crate) fn heard(&mut self, heard: &Heard) -> bool {
         match heard {
             Heard::Text(text) => self.says(text),
-            Heard::Call { id, title, status, content, .. } => {
+            Heard::Call { id, title, kind, status, content, input: _ } => {
                 self.call(id, title.as_deref(), *status);
+                if let (Some(call), Some(kind)) = (self.seen_mut(id), kind) {
+                    call.kind = Some(*kind);
+                }
                 content.iter().flatten().for_each(|content| self.content(content));
             }
             Heard::Notice(text) | Heard::Compaction(text) => {
                 self.n_calls += 1;
-                self.push(SeenCall { id: String::new(), title: line(text), status: Status::Done });
+                self.push(SeenCall {
+                    id: String::new(),
+                    title: line(text),
+                    kind: None,
+                    status: Status::Done,
+                });
             }
             Heard::Prompt(_)
             | Heard::Thought(_)
@@ -106,7 +115,7 @@ impl View {
     }
 
     fn call(&mut self, id: &str, title: Option<&str>, status: Option<Status>) {
-        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == id) {
+        if let Some(call) = self.seen_mut(id) {
             if let Some(title) = title {
                 call.title = line(title);
             }
@@ -116,8 +125,17 @@ impl View {
             self.begins_anew = true;
             self.n_calls += 1;
             let status = status.unwrap_or(Status::Pending);
-            self.push(SeenCall { id: id.to_owned(), title: line(title), status });
+            self.push(SeenCall { id: id.to_owned(), title: line(title), kind: None, status });
         }
+    }
+
+    fn seen_mut(&mut self, id: &str) -> Option<&mut SeenCall> {
+        self.calls.iter_mut().rev().find(|call| call.id == id)
+    }
+
+    /// The kind that a call was announced with.
+    pub(crate) fn kind(&self, id: &str) -> Option<ToolKind> {
+        self.calls.iter().rev().find(|call| call.id == id)?.kind
     }
 
     fn push(&mut self, call: SeenCall) {

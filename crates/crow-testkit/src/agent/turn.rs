@@ -167,6 +167,10 @@ impl Agent {
         let mut announced = question["toolCall"].clone();
         announced["sessionUpdate"] = json!("tool_call");
         self.update(session, announced);
+        let mut question = question;
+        if let Some(call) = question["toolCall"].as_object_mut().filter(|_| self.is("kindless")) {
+            call.remove("kind");
+        }
         if self.is("leaves") {
             return self.ask_only("session/request_permission", question);
         }
@@ -183,6 +187,7 @@ impl Agent {
     fn question(&self, session: &str) -> Value {
         let (kind, input) = match self.said_of("writes") {
             Some(path) => ("edit", json!({"path": path})),
+            None if self.is("vague") => ("other", json!({"command": "env -u A echo of another"})),
             None => ("execute", json!({"command": "rm -rf build"})),
         };
         let call = json!({

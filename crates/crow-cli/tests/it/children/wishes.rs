@@ -354,6 +354,52 @@ fn what_was_allowed_is_not_asked_twice() {
 }
 
 #[test]
+fn the_kind_of_a_question_is_that_of_its_call() {
+    let [asks, writes] = ASKS_FIRST;
+    check(
+        &[asks, writes, "kindless"],
+        &asks_first(["allow_once", "reject_once"]),
+        &expect![[r#"
+        > prompt go
+        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+        < call call-1-0 in_progress
+        ? other, hello: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+        > fs write $HOME/project/b.txt
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}; fs/write_text_file: {}\n\nIt changed" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < text[msg-3] Heard.
+        < title go
+        = end_turn
+        model saw user: "go"
+        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_onc"
+    "#]],
+    );
+}
+
+#[test]
+fn a_command_in_a_question_without_a_kind_is_not_asked_twice() {
+    check(
+        &["asks", "vague", "terminal=env -u A echo of another"],
+        &asks_first(["allow_once", "reject_once"]),
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            < call call-1-0 in_progress
+            ? other, hello: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
+            > terminal create term-1: sh -c env -u A echo of another
+            > terminal release term-1
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}; terminal/create: {\"terminalId\":\"te" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_onc"
+        "#]],
+    );
+}
+
+#[test]
 fn one_answer_that_is_yes_and_no_allows_nothing() {
     let [asks, writes] = ASKS_FIRST;
     check(
