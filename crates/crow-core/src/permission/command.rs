@@ -319,11 +319,13 @@ impl<'a> Court<'a> {
         let risks = risks(&simple.words);
         let mut why = None;
         let rules = Rules::commands(&self.law.rules.allow)
-            .map(|(_, words)| LastingCommand { words, is_whole: false })
+            .map(|(_, words)| LastingCommand { words, is_whole: false, is_granted: false })
             .chain(self.grants.lasting());
         for rule in rules {
             let Some(n_covered) = covered(rule.words, &simple.words) else { continue };
-            if rule.is_whole && n_covered < simple.words.len() {
+            let is_exceeded = (rule.is_whole && n_covered < simple.words.len())
+                || (rule.is_granted && prefixes::has_more_targets(&simple.words, n_covered));
+            if is_exceeded {
                 continue;
             }
             let is_reached = n_covered > reach

@@ -152,8 +152,8 @@ impl Grants {
     /// The commands that are allowed for good.
     pub(super) fn lasting(&self) -> impl Iterator<Item = LastingCommand<'_>> {
         self.0.iter().filter_map(|grant| match grant {
-            Grant::RunPrefix(words) => Some(LastingCommand { words, is_whole: false }),
-            Grant::RunWhole(words) => Some(LastingCommand { words, is_whole: true }),
+            Grant::RunPrefix(words) => Some(LastingCommand { words, is_whole: false, is_granted: true }),
+            Grant::RunWhole(words) => Some(LastingCommand { words, is_whole: true, is_granted: true }),
             Grant::Run(_)
             | Grant::Edits
             | Grant::Read(_)
@@ -188,6 +188,8 @@ pub(super) struct LastingCommand<'a> {
     pub(super) words: &'a [String],
     /// Nothing may follow.
     pub(super) is_whole: bool,
+    /// A person allowed it, no rule.
+    pub(super) is_granted: bool,
 }
 
 impl Extend<Grant> for Grants {

@@ -6,7 +6,7 @@
 use super::grants::known_words;
 use super::risks::base;
 use super::{Grant, harmless};
-use crate::shell::{Simple, Through};
+use crate::shell::{Simple, Through, Word};
 
 /// Whether a program runs code of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,27 @@ pub(super) fn is_offered(words: &[String], is_whole: bool) -> bool {
 pub(super) fn runs_project(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     matching(&words).is_none_or(|(row, _)| row.code == Code::Project)
+}
+
+/// Programs of which each operand is a target, a goal or a task: what is allowed of one says nothing of another.
+const OF_TARGETS: &[&str] = &[
+    "make", "gmake", "just", "task", "rake", "mage", "invoke", "mvn", "mvnw", "gradle", "gradlew", "sbt",
+    "lein",
+];
+
+/// Their options whose value is the next word, whatever that is.
+const VALUED: &[&str] = &["--tests", "-pl", "--projects"];
+
+/// Tells whether a command names more targets than a prefix of so many words.
+pub(super) fn has_more_targets(words: &[Word], n_covered: usize) -> bool {
+    let is_one =
+        words.first().and_then(Word::whole).is_some_and(|program| OF_TARGETS.contains(&base(program)));
+    let is_target = |at: usize| {
+        let (before, text) = (words[at - 1].text.as_str(), words[at].text.as_str());
+        let is_number = text.starts_with(|first: char| first.is_ascii_digit()) && before.starts_with('-');
+        !text.starts_with('-') && !is_number && !VALUED.contains(&before)
+    };
+    is_one && (n_covered.max(1)..words.len()).any(is_target)
 }
 
 /// What together covers commands for good; `None` where one of them has nothing safe.

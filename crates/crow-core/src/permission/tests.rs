@@ -1,3 +1,4 @@
+mod attacks;
 mod commands;
 mod everyday;
 mod grammar;
